@@ -170,6 +170,13 @@ def run_dir(two_saved, tmp_path) -> Path:
     return shutil.copytree(two_saved, tmp_path / "run")
 
 
+def test_a_file_that_a_kill_left_is_removed(run_dir):
+    leftover = run_dir / "stage1" / "adapter_model.safetensors.tmp"
+    leftover.write_bytes(b"half")
+    Run(run_dir, resume=True).close()
+    assert not leftover.exists()
+
+
 def test_resume_is_bit_exact(tmp_path, straight):
     Run(tmp_path).train(3, save_every=3).train(5).close()
     random.seed(99), np.random.seed(99), torch.manual_seed(99)

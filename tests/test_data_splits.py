@@ -260,6 +260,7 @@ def test_text_that_is_not_utf8_is_named(tmp_path):
         ([{"Question": "1", "answer": "2"}] * 4, {}, "which has 'Question', 'answer'"),
         ([{"Question": "1", "answer": "2"}] * 4, {}, "did you mean 'Question'?"),
         (rows(0, 3) + [{"question": None, "answer": "1"}], {}, "'question' is empty in line 4"),
+        (rows(0, 3) + [{"question": "half \ud83d", "answer": "1"}], {}, "of line 4 of 'rows.jsonl' holds half a char"),
         (rows(0, 3), {"test_split_size": 3}, "got 3, but 'rows.jsonl' has 3 rows"),
         (rows(0, 3), {"split": "trian"}, "did you mean 'train'?"),
         (rows(0, 3), {"split": "train[1"}, "expected a name or a part such as train[:2000]"),

@@ -237,6 +237,20 @@ def test_the_policy_becomes_its_teacher_every_few_steps(folder):  # noqa: F811
         assert all(map(torch.equal, run.distiller.local.weights, run.policy.snapshot()))
 
 
+def test_a_run_that_goes_back_to_its_best_has_the_teacher_of_then(folder):  # noqa: F811
+    """Otherwise the policy that broke would teach the one from before."""
+    with opened("distill.itself.every_steps=1", 'distill.shown="{question}={answer}"', PURE) as run:
+        session = run.session
+        session.checkpoints.consider(session.progress.stage, session._here(), 0.5)
+        session.save()
+        before = [each.clone() for each in run.distiller.local.weights]
+        step(run)
+        run.distiller.refresh(1)
+        assert not all(map(torch.equal, run.distiller.local.weights, before))
+        assert session.restore_best()
+        assert all(map(torch.equal, run.distiller.local.weights, before))
+
+
 # -- a teacher's hints
 
 

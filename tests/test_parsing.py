@@ -142,6 +142,9 @@ def test_peel(text, inside):
         ("**18** for 2 days", 18),
         (r"\boxed{18} apples for 3 kids", 18),
         ("**3** million", 3000000),
+        ("18 US dollars", 18),
+        ("5 pm", 5),
+        ("50¢", 50),
     ],
 )
 def test_numbers_are_read_exactly(text, number):
@@ -309,7 +312,8 @@ def test_thinking_is_removed_where_it_is_closed(text, rest):
         ("~~~python\nx\n~~~", [("python", "x\n")]),
         ("~~~a`b\nx\n~~~", [("a`b", "x\n")]),  # only after backticks are backticks forbidden
         ("```\n~~~\n```", [("", "~~~\n")]),
-        ("   ```python\n  x\n  ```", [("python", "  x\n")]),  # not dedented
+        ("   ```python\n  x\n  ```", [("python", "x\n")]),  # as far as the fence is indented, and no further
+        ("  ```\n x\n\n     y\n```", [("", "x\n\n   y\n")]),
         ("    ```python\nx\n```", []),  # four spaces: no fence, so the last line opens
         ("\t```python\nx\n\t```", []),
         ("``\nx\n``", []),

@@ -1073,6 +1073,9 @@ def test_every_source_has_a_verdict_in_time(sandbox, source, expected):
     [verdict] = sandbox.judge([Program(source, ("assert f(1) == 2",), entry_points=("f",), timeout_s=2.0)])
     assert time.monotonic() - started < FORGIVING
     assert verdict.tests[0].verdict in expected
+    with contextlib.closing(Worker(sandbox.rung)) as fresh:  # none of its reports is there to be read by mistake
+        asked = fresh.judge(Program(source, stdio=(("", "no"), ("", "no")), timeout_s=2.0))
+    assert [test.verdict for test in asked.tests if expected == {"load_error"}] in ([], ["load_error"] * 2)
     script = sandbox.run(Program(source, timeout_s=2.0))
     ending = "finished" if expected in ({"pass"}, {"exception"}) else script.ending
     assert script.ending == ending

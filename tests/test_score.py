@@ -215,6 +215,40 @@ def test_answers_of_another_engine_are_weighed(folder, factor, choices, share):
     assert torch.allclose(found, wanted, rtol=0, atol=1e-5 * float(gradient(trees).abs().max()))
 
 
+def test_a_step_of_which_the_correction_leaves_nothing_is_no_broken_adapter(folder):
+    run = make_run("train.beta1=0", "train.beta2=0", "train.sampler_correction.beyond=mask", moved=0.3)
+
+    def likelier(_, answer):
+        y = answer.completion
+        return replace(answer, completion=replace(y, logps=[logp - 9.0 for logp in y.logps]))
+
+    credit = run.credit(run.stages[1], changed(run.sample(run.stages[1]), likelier))
+    assert credit.must_pull(credit.nodes)
+    [numbers], _ = run.step.learn(credit, run.objective, 0.1)
+    assert (numbers["grad_norm"], numbers["zero_gradient"]) == (0, 0)
+
+
+def test_a_soft_prompt_that_waits_is_not_seen_by_the_optimizer(folder):
+    soft = "model.adapters={soft_prompt: {tokens: 2, freeze_steps: 1}, ia3: {}}"
+    run = make_run(soft, "optimizer.weight_decay=0.1", "optimizer.learning_rate=0.1")
+    vectors = run.policy.shelf.soft_prompt.vectors
+    before = vectors.detach().clone()
+    for number in range(2):
+        run.policy.shelf.begin(number)
+        run.step.learn(run.credit(run.stages[1], run.sample(run.stages[1])), run.objective, 0.1)
+        assert torch.equal(vectors, before) == (number == 0)
+        assert [int(state["step"]) for state in [run.step.optimizer.state[vectors]] if state] == [1][:number]
+
+
+def test_a_chat_of_many_attempts_fits_with_its_instructions(folder):
+    """Prompt and attempt 1 have 16 tokens, each of four more attempts 6, and before it r to ask for it."""
+    r = make_run().task.prompts.longest_retry
+    tight = ("train.attempts=5", f"generation.max_prompt_length_attempt2={16 + r}")
+    make_run(*tight, f"model.max_seq_length={40 + 4 * r}")
+    with pytest.raises(ConfigError, match=rf"got {39 + 4 * r}, but a chat may have {40 + 4 * r} tokens"):
+        make_run(*tight, f"model.max_seq_length={39 + 4 * r}")
+
+
 def test_attempts_that_were_cut_off_are_priced_or_left_out(folder):
     """Budgets are 8 and 6 tokens; the last three of each cost a third each. There are two revisions of each attempt."""
     choices = ("train.baseline=none", "train.overlong_buffer=3", "train.length_norm=token")

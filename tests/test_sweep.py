@@ -250,6 +250,9 @@ def test_figures_are_looked_up_by_moment_and_temperature():
     assert value_of(result, Figure("acc", "after_stage2")) == 0.5
     assert value_of(result, Figure("acc", "after_stage2", 0.0)) == 0.9
     assert value_of(result, Figure("acc", "stage2_step_5")) == 0.3
+    result["evaluations"].append({"when": "after_stage2", "step": 10, "rules": 7})  # a row of figures
+    assert value_of(result, Figure("rules", "after_stage2")) == 7
+    assert value_of(result, Figure("acc", "after_stage2")) == 0.5
     assert value_of(result, Figure("acc", "last")) == 0.5
     assert value_of(result, Figure("acc_ci95", "last", end=1)) == 0.6
     assert value_of(result, Figure("acc", "pretrain")) is None
@@ -430,6 +433,16 @@ def test_a_killed_sweep_leaves_nobody_behind_and_goes_on_to_the_same_results(tmp
     before = starts()
     assert run(**changes)[0] == 0
     assert results() == whole and starts() == before
+
+
+def test_a_stage_that_is_added_is_run_and_one_that_is_taken_away_is_refused(folder):
+    changes = {"variants": {"little": {"last": ["--gain", "0.2"]}}, "seeds": [0], "require": []}
+    assert run(**changes)[0] == 0
+    code, output = run(**changes, stages=CONFIG["stages"] | {"after": "run.py {dir} --seed {seed}"})
+    assert code == 0, output
+    assert starts() == ["shared/seed_0/data", "little/seed_0/last", "little/seed_0/after"] and len(rows("results")) == 2
+    code, output = run(**changes)
+    assert code == 2 and "has 3 stages, and `stages` now only the first 2" in output
 
 
 @long

@@ -363,6 +363,7 @@ class GspoRun:
         return {
             **means_of(answers),
             **means_of(groups),
+            "prompts_solved": sum(collect([sum(any(game.group.matches) for game in games)], self.accelerator)),
             **totals([game.group for game in games], [each["length"] for each in answers], credit, self.accelerator),
             "total/missing_games": self.scoreboard.missing_games,
             **{f"total/{name}": count for name, count in sorted(self.scoreboard.assisted.items())},

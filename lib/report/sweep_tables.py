@@ -61,10 +61,11 @@ def value_of(result: dict, figure: Figure) -> float | None:
         found = [row for row in rows if moment_of(row) in last]
     else:
         found = [row for row in rows if moment_of(row) == figure.moment]
+    found = [row for row in found if figure.key in row]  # rows of `figures` have others than evaluations
     if figure.temperature is not None:
         found = [row for row in found if row.get("temperature") == figure.temperature]
     elif any(row.get("temperature") for row in found):
-        found = [row for row in found if row["temperature"]]
+        found = [row for row in found if row.get("temperature")]
     value = found[-1].get(figure.key) if found else None
     if figure.end is not None:
         value = value[figure.end] if isinstance(value, list) and len(value) == 2 else None

@@ -286,7 +286,10 @@ def last_line(log: Path) -> str:
 
 
 def read_results(config: SweepConfig, runs: Runs) -> dict[Key, dict]:
-    """Reads the last row of every planned run that has one. Raises ConfigError if another command made it."""
+    """Reads the last row of every planned run that has one, and all of its stages; its jobs are not run again.
+
+    Raises ConfigError if another command made it.
+    """
     path = config.run_dir / "results.jsonl"
     rows = {(row["variant"], row["seed"]): row for row in (read_jsonl(path)[0] if path.exists() else [])}
     rows = {key: rows[key] for key in runs if key in rows}
@@ -299,7 +302,12 @@ def read_results(config: SweepConfig, runs: Runs) -> dict[Key, dict]:
                 f"{path}: variant {variant}, seed {seed} was made by {_in_words(*changed[0][0])}, not by "
                 f"{_in_words(*changed[0][1])}: choose another run_name=..., or undo the change"
             )
-    return rows
+        if len(then) > len(now):
+            raise ConfigError(
+                f"{path}: variant {variant}, seed {seed} has {len(then)} stages, and `stages` now only the first "
+                f"{len(now)}: choose another run_name=..., or undo the change"
+            )
+    return {key: row for key, row in rows.items() if row["exit_code"] or len(row["commands"]) == len(runs[key])}
 
 
 def read_run(job: Job, config: SweepConfig) -> dict:

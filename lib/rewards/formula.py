@@ -272,7 +272,9 @@ def _same_elements(answers: tuple[str, list[str]], golds: tuple[str, list[str]])
     kinds, (found, wanted) = {answers[0], golds[0]}, (answers[1], golds[1])
     if len(found) != len(wanted) or len(found) > _MOST_ELEMENTS or (len(kinds) > 1 and "" not in kinds):
         return False
-    if kinds <= {"", "{}"}:  # a set: in any order
+    names = [_name_of(element) for element in wanted]
+    in_order = len(set(names)) > 1 and not any(map(_name_of, found))  # 3, 4 for x = 3, y = 4
+    if kinds <= {"", "{}"} and not in_order:  # a set
         wanted = list(wanted)
         for element in found:
             match = next((each for each in wanted if math(element, each)), None)
@@ -280,7 +282,13 @@ def _same_elements(answers: tuple[str, list[str]], golds: tuple[str, list[str]])
                 return False
             wanted.remove(match)
         return True
-    return (len(kinds) == 1 or kinds == {"", "()"}) and all(map(math, found, wanted))
+    return (len(kinds) == 1 or kinds <= {"", "()"}) and all(map(math, found, wanted))
+
+
+def _name_of(element: str) -> str:
+    """Returns the name of `x = 5`, "" for an element without one."""
+    name, sign, _ = element.partition("=")
+    return name.strip() if sign and is_name(name) else ""
 
 
 def _without_unit(text: str) -> tuple[str, str]:

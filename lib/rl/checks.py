@@ -22,6 +22,7 @@ RECENT = 5  # steps that make up "now", where one step is too noisy
 LEVEL = 10  # steps before these that make up a level
 SURE = 10.0  # nats of evidence that two shares differ: one false alarm in 60 runs of 240 steps that only fluctuate
 CERTAIN = 14.0  # the same for checks that stop a run: odds of one in a million
+OF_RIGHT = ("malformed_paid", "paid_outside")  # shares of the right answers, by how they begin
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,8 @@ class History:
         self.steps: list[int] = []  # the last WINDOW of them
         self.values: dict[str, list[float | None]] = {}  # of each quantity, step by step; None: absent or not finite
         self.first: dict[str, float] = {}  # of each quantity, the first value in the stage
-        self.levels: dict[str, dict[str, list[float]]] = {}  # first, lowest, highest mean of LEVEL steps, and its steps
+        # first, lowest and highest mean of LEVEL steps, and the answers behind it
+        self.levels: dict[str, dict[str, list[float]]] = {}
         self.streaks: dict[str, int] = {}  # steps in a row with a value of 1
 
     def add(self, row: Mapping[str, Any]) -> None:
@@ -54,9 +56,9 @@ class History:
         for key, value in told.items():
             self.first.setdefault(key, value)
             self.streaks[key] = self.streaks.get(key, 0) + 1 if value == 1 else 0
-            level = self.settled(key, LEVEL + RECENT)[:-RECENT]
+            level = self.shares(key, LEVEL + RECENT, settled=True)[:-RECENT]
             if len(level) >= RECENT:
-                mark = [fmean(level), len(level)]
+                mark = [*pooled(level)]
                 known = self.levels.setdefault(key, {"first": mark, "low": mark, "high": mark})
                 self.levels[key] |= {"low": min(known["low"], mark), "high": max(known["high"], mark)}
 
@@ -72,6 +74,22 @@ class History:
         """Returns its values in the last `steps` steps, without those in the warm-up of the stage."""
         pairs = zip(self.steps[-steps:], self.values.get(key, [])[-steps:])  # noqa: B905  no row may have had it
         return [value for step, value in pairs if value is not None and step > WARM_UP]
+
+    def shares(self, key: str, steps: int = WINDOW, settled: bool = False) -> list[tuple[float, float]]:
+        """Returns its values in the last `steps` steps, each with the number of answers behind it.
+
+        That is a lower bound on the independent ones: one for each prompt, of shares of the right answers for each that
+        was solved, where the log has their number. `settled`: without the warm-up of the stage.
+        """
+        quantity = quantity_of(key)
+        solved = key.replace(quantity, "prompts_solved") if quantity.startswith(OF_RIGHT) else ""
+        counts = self.values.get(solved, [None] * len(self.steps))
+        found = zip(self.steps, self.values.get(key, []), counts)  # noqa: B905  no row may have had it
+        return [
+            (value, self.prompts() if count is None else count)
+            for step, value, count in list(found)[-steps:]
+            if value is not None and count != 0 and (step > WARM_UP or not settled)
+        ]
 
     def last(self, key: str, steps: int = RECENT) -> float | None:
         """Returns the mean of the last `steps` values; None with fewer."""
@@ -99,13 +117,19 @@ class History:
 Rule = Callable[[History, str], Seen | None]
 
 
-def evidence(before: float, steps_before: float, now: float, steps_now: float) -> float:
+def pooled(shares: list[tuple[float, float]]) -> tuple[float, float]:
+    """Returns the share of all answers together, and their number, of shares with the number of answers of each."""
+    count = sum(answers for _, answers in shares)
+    return (sum(share * answers for share, answers in shares) / count if count else 0.0), count
+
+
+def evidence(before: float, answers_before: float, now: float, answers_now: float) -> float:
     """Returns the nats of evidence that two shares differ: their log likelihood ratio, half the G statistic.
 
-    `steps_*`: the numbers of answers behind each share.
+    `answers_*`: the numbers of answers behind each share, not both 0.
     """
-    pool = (before * steps_before + now * steps_now) / (steps_before + steps_now)
-    return steps_before * _divergence(before, pool) + steps_now * _divergence(now, pool)
+    pool = (before * answers_before + now * answers_now) / (answers_before + answers_now)
+    return answers_before * _divergence(before, pool) + answers_now * _divergence(now, pool)
 
 
 def _divergence(p: float, q: float) -> float:
@@ -124,18 +148,18 @@ def share_moved(by: float, from_most: bool = False) -> Rule:
     """
 
     def rule(history: History, key: str) -> Seen | None:
-        now, levels = history.last(key), history.levels.get(key)
-        if now is None or levels is None:
+        recent, levels = history.shares(key)[-RECENT:], history.levels.get(key)
+        if len(recent) < RECENT or levels is None:
             return None
-        before, steps = levels["low" if by > 0 else "high"]
-        least, prompts = abs(by), history.prompts()
+        (now, answers), (before, answers_before) = pooled(recent), levels["low" if by > 0 else "high"]
+        least = abs(by)
         if from_most:
             away = abs(before - (by < 0))
             if away > 0.25:
                 return None
             least = max(least, away / 2)
         moved = (now - before) * (1 if by > 0 else -1) >= least
-        return Seen(before, now) if moved and evidence(before, steps * prompts, now, RECENT * prompts) > SURE else None
+        return Seen(before, now) if moved and evidence(before, answers_before, now, answers) > SURE else None
 
     return rule
 
@@ -192,13 +216,13 @@ def died(to: float, over: tuple[int, ...] = (RECENT,)) -> Rule:
     """
 
     def rule(history: History, key: str) -> Seen | None:
-        values, prompts = history.all(key), history.prompts()
+        shares = history.shares(key)
         for steps in over:
-            if len(values) <= steps:
+            if len(shares) <= steps:
                 return None
-            now, before = fmean(values[-steps:]), values[:-steps][-LEVEL:]
-            level = max([fmean(before), len(before)], history.levels.get(key, {"high": [0.0, 0]})["high"])
-            if now <= to * level[0] and evidence(level[0], level[1] * prompts, now, steps * prompts) > CERTAIN:
+            now, answers = pooled(shares[-steps:])
+            level = max([*pooled(shares[:-steps][-LEVEL:])], history.levels.get(key, {"high": [0.0, 0]})["high"])
+            if now <= to * level[0] and evidence(*level, now, answers) > CERTAIN:
                 return Seen(level[0], now, steps)
         return None
 
@@ -229,8 +253,8 @@ def shorter(history: History, key: str) -> Seen | None:
 
 def certain_too_early(history: History, key: str) -> Seen | None:
     """Detects an entropy near zero although many answers are still wrong."""
-    accuracies = [name for name in history.values if quantity_of(name) == "acc"]
-    now, right = history.last(key), history.last(max(accuracies, default="acc"))  # of the last attempt
+    accuracies = [name for name in history.values if quantity_of(name) in ("acc", "acc_standing")]
+    now, right = history.last(key), history.last(max(accuracies, default="acc"))  # of the last attempt, or of all
     is_dead = now is not None and right is not None and now < 0.005 and right < 0.8
     return Seen(max(history.first[key], now), now) if is_dead and history.first[key] > 0.02 else None
 
@@ -278,9 +302,9 @@ CHECKS = (
               "to leave it out", collapse=True)
         for name, form in FORMS.items()
     ),
-    Check("accuracy_died", ("acc",), died(0.25, over=(2, 3, RECENT)), "the accuracy in training",
+    Check("accuracy_died", ("acc", "acc_standing"), died(0.25, over=(2, 3, RECENT)), "the accuracy in training",
           f"{LOWER_RATE} and go back to a checkpoint from before", collapse=True),
-    Check("accuracy_fell", ("acc",), died(0.5), "the accuracy in training",
+    Check("accuracy_fell", ("acc", "acc_standing"), died(0.5), "the accuracy in training",
           "read the texts in generations.jsonl; lower optimizer.learning_rate, or raise the KL weight"),
     Check("kl_exploded", ("kl",), above(2.0), "the KL to the base model in nats per token",
           f"{LOWER_RATE}, or raise the KL weight (train.beta1, train.beta2, train.beta)", collapse=True),
@@ -310,7 +334,7 @@ CHECKS = (
           "raise train.alpha, or train.beta2 in stage I"),
 )  # fmt: skip
 EQUAL_REWARDS = "equal_rewards"
-BESIDE = frozenset({"prompts", "reward"})  # quantities that rules read besides those they check
+BESIDE = frozenset({"prompts", "prompts_solved", "reward"})  # quantities that rules read besides those they check
 
 
 def equal_rewards(steps: int) -> Check:

@@ -138,6 +138,15 @@ class CorrectionPrompts:
         most = self._most(turn)
         return min(most, tokens + self.longest_retry) if self.prompts.history == "full" else most
 
+    def longest_chat(self, turns: int) -> int:
+        """Returns the most tokens of a chat in which the policy has so many turns, its last answer included."""
+        limits = self.limits
+        if self.prompts.history != "full":  # each prompt has one answer in it
+            return limits.max_prompt_length_attempt2 + limits.max_new_tokens_attempt2
+        second = limits.max_prompt_length_attempt1 + limits.max_new_tokens_attempt1 + self.longest_retry
+        unused = max(0, limits.max_prompt_length_attempt2 - second)
+        return self._most(turns) - unused + limits.max_new_tokens_attempt2
+
     def _most(self, turn: int) -> int:
         """Returns the most tokens of the prompt of a turn; each adds an answer and an instruction."""
         limits, between = self.limits, turn - 2

@@ -1,5 +1,6 @@
 """The numbers that a step of several attempts tells of its answers, averaged over all processes."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from statistics import fmean, pstdev
 
@@ -17,19 +18,26 @@ NOT_BY_TURN = ("changed", "cut", "idle", "unscored", "repeats")
 
 
 def metrics_of(trees: list[Group], credit: Credit, judge: Judge, config: ScoreConfig, accelerator: Accelerator) -> dict:
-    """Returns the metrics of a step's answers; where chats stop early, those of an attempt are of the written ones."""
+    """Returns the metrics of a step's answers; where chats stop early, those of an attempt are of the written ones.
+
+    `acc_standing` is then the accuracy of the answers that stand at the end. First attempts of another are left out,
+    unless all are.
+    """
     rows: list[tuple[str, dict]] = []
-    fresh: list[tuple[str, float | None]] = []  # without revisions of a replayed attempt
+    fresh: list[tuple[str, float | None]] = []  # without what follows another's first attempt
     earned: dict[int, float] = {}
+    solved: set[tuple[str, int]] = set()  # turns, and the trees with a right answer there
     chats: dict[int, list[Answer]] = {}  # by number: the attempts of a chat up to there
-    is_all_replayed = not anywhere(any(not tree.prompt.choice.first for tree in trees), accelerator)
+    has_own = anywhere(not all(map(_is_anothers, trees)), accelerator)
+    counts = [not tree.prompt.choice.first and not (tree.is_context and has_own) for tree in trees]  # for the gap
     for node in credit.nodes:
         before = [] if node.parent is None else chats[node.parent]
         for number, answer in zip(node.numbers, node.group.answers, strict=True):
             chats[number] = [*before, answer] if node.is_attempt else before
-        if node.turn == 1 and node.group.prompt.choice.first and not is_all_replayed:
-            continue  # an earlier step's
+        if node.turn == 1 and _is_anothers(node.group) and has_own:
+            continue
         format = judge.format_of(node.group.prompt.row)
+        solved |= {(node.name, node.tree)} if any(node.group.matches) else set()
         for number, answer in zip(node.numbers, node.group.answers, strict=True):
             own = numbers_of(answer)
             if node.turn > 1:
@@ -44,11 +52,12 @@ def metrics_of(trees: list[Group], credit: Credit, judge: Judge, config: ScoreCo
                 if not said[-1].match:
                     own["repeats"] = float(answer.verdict.repeats(said))
             rows.append((node.name, own))
-            if not node.group.prompt.choice.first:
+            if counts[node.tree]:
                 fresh.append((node.name, own.get("acc")))
             if answer.verdict.scored and (node.is_attempt or answer.verdict.components):
                 earned[number] = answer.verdict.reward
     rows, fresh = collect(rows, accelerator), collect(fresh, accelerator)
+    solved_by = Counter(collect(sorted(name for name, _ in solved), accelerator))
     turns = list(config.turns)
     spreads = [
         (turns[turn - 1], {"reward_std": pstdev(rewards)})
@@ -60,13 +69,16 @@ def metrics_of(trees: list[Group], credit: Credit, judge: Judge, config: ScoreCo
     means = {
         turn: means_of(own for name, own in rows if name == turn)
         | means_of(own for name, own in spreads if name == turn)
+        | ({"prompts_solved": solved_by[turn]} if turn.startswith(ATTEMPT) else {})
         for turn in turns
     }
     first, last = (means_of({"acc": acc} for name, acc in fresh if name == turn) for turn in (turns[0], turns[-1]))
     gap = last.get("acc", 0.0) - first.get("acc", 0.0)
+    standing = {}
     if config.prompts.stop != "never":
-        gains = collect(_gains(trees), accelerator)
+        gains = collect(_gains([tree for tree, does in zip(trees, counts, strict=True) if does]), accelerator)
         gap = fmean(gains) if gains else 0.0
+        standing = {"acc_standing": first["acc"] + gap} if "acc" in first else {}
     last = means[turns[-1]]
     return {
         **totals(trees, [own["length"] for _, own in rows], credit, accelerator),
@@ -78,7 +90,13 @@ def metrics_of(trees: list[Group], credit: Credit, judge: Judge, config: ScoreCo
         **{name: fmean(each[name] for each in means.values() if name in each) for name in ("truncated", "unscored")},
         **means_of({"repeat_rate": own.get("repeats")} for _, own in rows),
         "gap": gap,
+        **standing,
     }  # fmt: skip
+
+
+def _is_anothers(tree: Group) -> bool:
+    """Tells whether the first attempts were written by the base, or by the policy of an earlier step."""
+    return bool(tree.prompt.choice.first) or tree.is_context
 
 
 def totals(groups: Sequence[Group], lengths: Iterable[float], credit: Credit, accelerator: Accelerator) -> dict:
@@ -92,7 +110,7 @@ def totals(groups: Sequence[Group], lengths: Iterable[float], credit: Credit, ac
 
 
 def _gains(trees: list[Group]) -> list[float]:
-    """Returns of each new first attempt what became of it: the share of right answers that stand, minus its own."""
+    """Returns of each first attempt what became of it: the share of right answers that stand, minus its own."""
 
     def stands(answer: Answer, match: float) -> float:
         """Returns the share of right answers behind one; `match` of the attempt that stands there."""
@@ -102,7 +120,7 @@ def _gains(trees: list[Group]) -> list[float]:
         is_attempt = group.role == ATTEMPT
         return fmean(stands(each, float(each.verdict.match) if is_attempt else match) for each in group.answers)
 
-    own = [answer for tree in trees if not tree.prompt.choice.first for answer in tree.answers]
+    own = [answer for tree in trees for answer in tree.answers]
     return [stands(answer, float(answer.verdict.match)) - answer.verdict.match for answer in own]
 
 

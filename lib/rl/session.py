@@ -78,7 +78,7 @@ class Session:
         pad_id = task.tokenizer.pad_token_id
         self.step = OptimizerStep(config, self.policy, wrapped, accelerator, self.progress, pad_id, self.screen.warn)
         # a share of easy prompts that falls takes the accuracy in training with it; held-out accuracy is watched, too
-        checks = [check for check in CHECKS if check.keys != ("acc",) or not config.curriculum.easy_pool]
+        checks = [check for check in CHECKS if "acc" not in check.keys or not config.curriculum.easy_pool]
         self.watch = Watch((*checks, equal_rewards(config.train.identical_rewards_warning)))
         self._collapses: list[Alarm] = []  # not acted on yet
         self.clock = Clock()
@@ -452,10 +452,11 @@ class Session:
     def restore_best(self) -> Path | None:
         """Restores weights and optimizer from the best checkpoint of this stage and halves the learning rate.
 
-        Steps, sampler and random generators are not reset: so every run ends, and the batch that broke the policy is
-        not drawn again. All processes call it, between two steps; a checkpoint is saved at once. Returns the folder, or
-        None if no best is kept (`train.keep_best`). Raises NumericError if this has been done RESTORES times in the
-        stage, ConfigError if the checkpoint is broken.
+        So it does a teacher that is an earlier policy, which may have become the broken one. Steps, sampler and random
+        generators are not reset: so every run ends, and the batch that broke the policy is not drawn again. All
+        processes call it, between two steps; a checkpoint is saved at once. Returns the folder, or None if no best is
+        kept (`train.keep_best`). Raises NumericError if this has been done RESTORES times in the stage, ConfigError if
+        the checkpoint is broken.
         """
         progress = self.progress
         folder = self.checkpoints.best_of(progress.stage)
@@ -468,7 +469,7 @@ class Session:
                 f"best checkpoint, and it broke again at {progress.rate_factor:g} of its learning rate; look at the "
                 f"reward and at the texts in generations.jsonl; the best is {self.config.run_dir / folder}"
             )
-        self.checkpoints.load_weights(self.config.run_dir / folder)
+        self.checkpoints.load_weights(self.config.run_dir / folder, also=("distill",))
         progress.rate_factor /= 2
         where = {"stage": progress.stage, "step": progress.step, "restored_from": folder}
         progress.restores.append(where | {"rate_factor": progress.rate_factor})

@@ -119,7 +119,8 @@ class OptimizerStep:
             for trial in self.trials(rate):
                 with trial:
                     numbers = self.gradients(credit, part, objective, logps, is_first, distiller)
-            pulls = anywhere(is_first and credit.must_pull(part), self.accelerator)
+            masks = objective.correction is not None and objective.correction.beyond == "mask"  # every token, perhaps
+            pulls = anywhere(is_first and not masks and credit.must_pull(part), self.accelerator)
             updates.append(self.apply(numbers, credit.advantage, expects_gradient=pulls))
         return updates, logps
 
@@ -194,6 +195,8 @@ class OptimizerStep:
                 self._skip_or_stop(numbers, advantage)
                 return numbers
             self.progress.skipped = 0
+            if self.policy.shelf:
+                self.policy.shelf.let_frozen_wait()
             if self.progress.proven or not expects_gradient:
                 self.optimizer.step()
             else:

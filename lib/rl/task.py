@@ -152,7 +152,15 @@ def prompts_of(config: ScoreConfig | SelfPlayConfig, tokenizer: Any) -> Correcti
     kwargs = config.model.chat_template_kwargs
     if isinstance(config, ScoreConfig):
         feedback, stop = feedback_of(config.prompts), config.prompts.stop
-        return CorrectionPrompts(tokenizer, config.prompts, config.generation, kwargs, feedback, stop)
+        prompts = CorrectionPrompts(tokenizer, config.prompts, config.generation, kwargs, feedback, stop)
+        longest = prompts.longest_chat(max(len(config.budgets), len(config.eval_budgets)))
+        if longest > config.model.max_seq_length:
+            raise ConfigError(
+                f"model.max_seq_length: got {config.model.max_seq_length}, but a chat may have {longest} tokens, "
+                f"{prompts.longest_retry} of them to ask for each attempt after the first: raise it, or lower "
+                "generation.max_prompt_length_attempt2 or generation.max_new_tokens_attempt2"
+            )
+        return prompts
     prompts = ChatRenderer(tokenizer, dict(kwargs), config.prompts)
     written = {name: getattr(config.prompts, name) for name in ("system", "user", "hinted")}
     prompts.outside.refuse_controls({f"prompts.{name}": text for name, text in written.items()})

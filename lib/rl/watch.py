@@ -59,7 +59,7 @@ class Watch:
 
     def step(self, row: Mapping[str, Any]) -> list[Alarm]:
         """Returns the alarms that begin or end with this row of metrics.jsonl, in the order of the table."""
-        stage = row.get("stage", 1)
+        stage, row = row.get("stage", 1), _standing(row)
         told = []
         if stage != self._stage:
             told = [
@@ -225,10 +225,18 @@ class Watch:
         return Alarm(name, "ends", told["severity"], text=text, **place)
 
 
+def _standing(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns a row of metrics without the accuracy of later attempts if it has that of the answers that stand.
+
+    Chats stop early then: the better first attempts get, the harder are the prompts of those that are asked again.
+    """
+    left_out = "acc" if "acc_standing" in row else None
+    return {key: value for key, value in row.items() if quantity_of(key) != left_out or key == "acc_attempt1"}
+
+
 def _keys_of(check: Check, row: Mapping[str, Any]) -> Iterator[str]:
     names = [name for key in check.keys for name in sorted(row) if quantity_of(name) == key]
-    both = {f"{key}_attempt1" for key in check.keys} & row.keys()
-    return (name for name in names if name in row and not (both and name in check.keys))
+    return (name for name in names if f"{name}_attempt1" not in row)  # else it is a mean over attempts
 
 
 def _attempt(key: str) -> str:

@@ -25,7 +25,7 @@ import logging
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
@@ -98,7 +98,7 @@ class Checkpoints:
         accelerator.register_load_state_pre_hook(self._load_weights)
         if accelerator.is_main_process:
             for leftover in self.run_dir.glob("stage*/*.tmp"):
-                shutil.rmtree(leftover)
+                shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
 
     def register(self, **objects: Stateful | torch.Generator) -> None:
         """Adds other objects that change in training, by name: `register(sampler=sampler, noise=torch.Generator())`.
@@ -190,11 +190,14 @@ class Checkpoints:
             self._prune(path.parent)
         self.accelerator.wait_for_everyone()
 
-    def load_weights(self, path: Path) -> None:
-        """Restores the weights and the optimizer of a checkpoint, and nothing else. ConfigError when it is broken."""
+    def load_weights(self, path: Path, also: Collection[str] = ()) -> None:
+        """Restores weights and optimizer of a checkpoint, and the objects named. Raises ConfigError if it is broken."""
         _refuse_broken(path)
         load_weights(self.model, path)
         self.optimizer.load_state_dict(load_plain_data(path / "optimizer.bin", map_location="cpu"))
+        for name, state in self._objects_in(path).items() if also else ():
+            if name in also and name in self._objects:
+                restore(self._objects[name], state)
 
     def step_of_result(self, folder: Path) -> int | None:
         """Returns the step at which the result in a folder was saved; None if it is missing or damaged.
@@ -382,9 +385,12 @@ class Checkpoints:
                 before = manifest["environment"].get(name)
                 logger.warning("%s: saved with %s %s, now %s: later steps may differ slightly", path, name, before, now)
 
-    def _read_objects(self, path: Path) -> dict[str, Any]:
+    def _objects_in(self, path: Path) -> dict[str, Any]:
         saved_by = self.accelerator.process_index % read_manifest(path)["world_size"]
-        objects = load_plain_data(path / f"objects_{saved_by}.bin", map_location="cpu")
+        return load_plain_data(path / f"objects_{saved_by}.bin", map_location="cpu")
+
+    def _read_objects(self, path: Path) -> dict[str, Any]:
+        objects = self._objects_in(path)
         if objects.keys() != self._objects.keys() and not self.allow_change:
             raise ConfigError(
                 f"{path}: holds the state of {sorted(objects)}, the script registers {sorted(self._objects)}: "

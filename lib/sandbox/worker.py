@@ -147,13 +147,7 @@ class Worker:
         source, mistake = _sendable(program.source)
         if mistake:
             return ProgramRun("load_error", "", mistake, self.rung.name)
-        caps = [(most_output, most_output), (MOST_OUTPUT, MOST_ERRORS)]
-        file = _file_of(stdin.encode("utf-8", "replace"))
-        report, outputs = self._exchange(_job("script", program), [source], caps, [file])
-        ending = "output_limit" if len(outputs[0]) > most_output else _ending(report, outputs[1], program)
-        self._last = report
-        stdout, stderr = outputs[0][:most_output].decode("utf-8", "replace"), outputs[1].decode("utf-8", "replace")
-        return ProgramRun(ending, stdout, stderr, self.rung.name, report["seconds"], report["memory"])
+        return self._run_script(program, source, stdin, most_output)[0]
 
     def is_healthy(self) -> bool:
         """Tells whether a correct program is judged correct."""
@@ -209,20 +203,32 @@ class Worker:
         return ProgramVerdict(tuple(tests), self.rung.name, seconds, memory, doubtful)
 
     def _judge_scripts(self, program: Program) -> ProgramVerdict:
+        source, mistake = _sendable(program.source)
+        if mistake:
+            return self._same("load_error", mistake, program)
         verdicts: list[CaseVerdict] = []
         seconds, memory, lost = 0.0, 0, None
         for stdin, expected in program.stdio:
             if lost is None:
                 most = max(MOST_OUTPUT, 8 * len(expected))
-                run = self.run(replace(program, timeout_s=program.timeout_s - seconds), stdin, most)
+                shorter = replace(program, timeout_s=program.timeout_s - seconds)
+                run, report = self._run_script(shorter, source, stdin, most)
                 seconds, memory = seconds + run.seconds, max(memory, run.memory_bytes)
                 verdict = _compared(run, expected)
                 lost = verdict if run.ending in ("timeout", "load_error") else None
             verdicts.append(verdict)
-        return self._judged(verdicts, program, seconds, memory, self._last)
+        return self._judged(verdicts, program, seconds, memory, report)
+
+    def _run_script(self, program: Program, source: bytes, stdin: str, most_output: int) -> tuple[ProgramRun, dict]:
+        caps = [(most_output, most_output), (MOST_OUTPUT, MOST_ERRORS)]
+        file = _file_of(stdin.encode("utf-8", "replace"))
+        report, outputs = self._exchange(_job("script", program), [source], caps, [file])
+        ending = "output_limit" if len(outputs[0]) > most_output else _ending(report, outputs[1], program)
+        stdout, stderr = outputs[0][:most_output].decode("utf-8", "replace"), outputs[1].decode("utf-8", "replace")
+        return ProgramRun(ending, stdout, stderr, self.rung.name, report["seconds"], report["memory"]), report
 
     def _same(self, verdict: str, detail: str, program: Program) -> ProgramVerdict:
-        return ProgramVerdict((CaseVerdict(verdict, detail),) * len(program.tests), self.rung.name)
+        return ProgramVerdict((CaseVerdict(verdict, detail),) * len(program.stdio or program.tests), self.rung.name)
 
     def _exchange(
         self, job: dict, texts: list[bytes], caps: list[tuple[int, int]], files: Sequence[int] = ()

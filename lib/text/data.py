@@ -13,6 +13,7 @@ from typing import NamedTuple
 from lib.core.config import Dataset, SFTDataset, Source
 from lib.core.errors import ConfigError
 from lib.core.registry import did_you_mean
+from lib.text.parsing import writable
 from lib.text.tables import KEY, Row, Table, read_tables
 
 
@@ -398,9 +399,14 @@ def _bound(text: str, size: int) -> int | None:
 
 
 def _checked(rows: Iterator[Placed], columns: Collection[str]) -> Iterator[Placed]:
-    """Yields the same places and rows. Raises ConfigError at the first row that lacks a column."""
+    """Yields the same places and rows. Raises ConfigError at the first row that lacks a column, or text in it."""
     for place, row in rows:
         for column in columns:
+            if isinstance(row.get(column), str) and writable(row[column]) != row[column]:
+                raise ConfigError(
+                    f"{KEY}: column '{column}' of {place} holds half a character (a lone surrogate such as \\ud83d), "
+                    "which no tokenizer takes: fix the row"
+                )
             if row.get(column) is None:
                 state = "is empty in" if column in row else "is missing from"
                 raise ConfigError(

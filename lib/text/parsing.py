@@ -269,9 +269,10 @@ def code_blocks(text: str) -> list[CodeBlock]:
     """Returns the closed fenced blocks, in order, by CommonMark's rules for fences outside lists and quotes.
 
     A fence is a line of at most 3 spaces and at least 3 backticks or tildes; it is closed by at least as many of the
-    same, followed only by blanks. Everything between is content, including fences that cannot close it. After an
-    opening backtick fence no further backtick may follow on its line. An unclosed fence is not a block, and hides what
-    follows. Lines end in a newline; a carriage return before it is a blank.
+    same, followed only by blanks. Everything between is content, including fences that cannot close it; its lines lose
+    up to as many blanks as the opening fence has before it. After an opening backtick fence no further backtick may
+    follow on its line. An unclosed fence is not a block, and hides what follows. Lines end in a newline; a carriage
+    return before it is a blank.
     """
     return _scan_fences(text)[0]
 
@@ -286,10 +287,15 @@ def _scan_fences(text: str) -> tuple[list[CodeBlock], bool]:
                 opening, fence = line, run
         elif run.startswith(fence) and not rest.strip(" \t\r"):
             words = opening[2].split(maxsplit=1)
-            code = text[opening.end() + 1 : line.start()]
+            code = _outdented(text[opening.end() + 1 : line.start()], opening.start(1) - opening.start())
             blocks.append(CodeBlock(words[0].lower() if words else "", code, opening.start(), line.end()))
             opening = None
     return blocks, bool(blocks) or opening is not None
+
+
+def _outdented(code: str, blanks: int) -> str:
+    """Removes up to so many blanks from the beginning of each line."""
+    return re.sub(rf"^ {{1,{blanks}}}", "", code, flags=re.MULTILINE) if blanks else code
 
 
 def last_code(text: str) -> str:

@@ -26,7 +26,7 @@ _TYPOGRAPHY = {
     **{sign: f"^{{{digit}}}" for sign, digit in zip("⁰¹⁴⁵⁶⁷⁸⁹⁻", "01456789-", strict=True)},
     **{sign: f" {top}/{bottom} " for sign, top, bottom in ("½12", "⅓13", "⅔23", "¼14", "¾34", "⅕15", "⅛18", "⅜38")},
 }
-TYPOGRAPHIC = frozenset(_TYPOGRAPHY) | frozenset("£€°π√∞÷±≤≥≠")  # signs of printed mathematics outside ASCII
+TYPOGRAPHIC = frozenset(_TYPOGRAPHY) | frozenset("¢£€°π√∞÷±≤≥≠")  # signs of printed mathematics outside ASCII
 _TO_PLAIN = str.maketrans(_TYPOGRAPHY | dict.fromkeys("~\t\r\n", " "))
 _TO_BLANKS = str.maketrans(dict.fromkeys("\u00a0\u2009\u202f", " "))
 _SPELLINGS = (  # spellings in LaTeX, and the plain text that replaces them
@@ -74,7 +74,7 @@ _MAGNITUDE = (
 )
 _HEDGE = (
     r"(?:or|and|either|neither|not|never|but|else|otherwise|unless|versus|instead|rather|except|alternatively|wrong"
-    r"|incorrect|false|guess|unsure|wait|sorry|actually|correction|maybe|perhaps|possibly|probably|likely|hopefully"
+    r"|incorrect|false|guess|unsure|idk|dunno|dont|nope|nah|wait|sorry|actually|correction|maybe|perhaps|possibly|probably|likely|hopefully"
     r"|presumably|about|around|roughly|approximately|approx|nearly|almost|than|least|most|below|under|beneath|above"
     r"|negative|plus|minus)"
 )
@@ -98,16 +98,23 @@ _UNITS = {
         "ms millisecond milliseconds", "s sec secs second seconds", "min mins minute minutes", "h hr hrs hour hours",
         "day days", "week weeks", "month months", "year years yr yrs",
         "l L liter liters litre litres", "ml mL milliliter milliliters millilitre millilitres", "gallon gallons",
-        "$ dollar dollars usd", "cent cents", "€ euro euros eur", "% percent", "° degree degrees", "rad radian radians",
+        "$ dollar dollars usd", "cent cents ¢", "€ euro euros eur", "% percent", "° degree degrees",
+        "rad radian radians",
         "°C celsius", "°F fahrenheit", "mi/h mph", "km/h kph kmh", "W watt watts", "J joule joules", "V volt volts",
-        "newton newtons", "acre acres", "ha hectare hectares",
+        "newton newtons", "acre acres", "ha hectare hectares", "decade decades", "century centuries", "am", "pm",
+        "Hz hertz", "kHz kilohertz", "MHz megahertz", "GHz gigahertz", "kW kilowatt kilowatts", "MW megawatt megawatts",
+        "mW milliwatt milliwatts", "kWh", "kJ kilojoule kilojoules", "kN kilonewton kilonewtons", "Pa pascal pascals",
+        "kPa kilopascal kilopascals", "mA milliampere milliamperes milliamps", "mV millivolt millivolts",
+        "kV kilovolt kilovolts", "kB KB kilobyte kilobytes", "MB megabyte megabytes", "GB gigabyte gigabytes",
+        "TB terabyte terabytes",
     )
     for name in names.split()
 }  # fmt: skip
 _CURRENCIES = ("$", "€", "lb", "cent")
-_UNIT_SIGN = re.compile(r"[ ]*([%$€£]|°[ ]?[CF](?![A-Za-z])|°)")
+_METRIC = re.compile(r"(?:tera|giga|mega|kilo|hecto|deca|deci|centi|milli|micro|nano|pico)(?=[a-z]{3})")
+_UNIT_SIGN = re.compile(r"[ ]*([%$€£¢]|°[ ]?[CF](?![A-Za-z])|°)")
 _UNIT_WORD = re.compile(r"([A-Za-z]+(?:-[A-Za-z]{3,})*)(\^[23])?(?:/([A-Za-z]+)(\^[23])?)?")
-_SHORT_WORDS = ("in", "of", "on", "at", "by", "a", "an", "per", "sq", "cu")
+_SHORT_WORDS = ("in", "of", "on", "at", "by", "a", "an", "per", "sq", "cu", "US")
 _FACTORS = {"square": "^2", "sq": "^2", "cubic": "^3", "cu": "^3"}
 
 # A number in running text with everything attached to it, so that no part is taken for the whole.
@@ -292,7 +299,12 @@ def _is_unit_word(word: re.Match, is_last: bool) -> bool:
 
 
 def _known(name: str) -> str:
-    return _UNITS.get(name) or (_UNITS.get(name.lower(), "") if len(name) > 1 else "")
+    """Returns the unit of a name, also of one with a prefix: "g" for grams, "micro g" for micrograms, "" for others."""
+    if unit := _UNITS.get(name) or (_UNITS.get(name.lower(), "") if len(name) > 1 else ""):
+        return unit
+    prefix = _METRIC.match(name.lower())
+    unit = _UNITS.get(name.lower()[prefix.end() :], "") if prefix else ""
+    return f"{prefix[0]} {unit}" if unit else ""
 
 
 def _named_unit(words: list[re.Match]) -> str:
@@ -306,6 +318,8 @@ def _named_unit(words: list[re.Match]) -> str:
             if not unit:  # $5 per hour counts as dollars
                 return ""
             per = True
+        elif name == "in" and index < len(words) - 1 and words[index + 1][1] != "per":
+            continue  # 18 in total
         elif found := _known(word[1]):
             if per:
                 return unit if unit in _CURRENCIES else f"{unit}/{found}"

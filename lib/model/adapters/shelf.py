@@ -78,6 +78,11 @@ class Shelf(nn.Module):
         if self.soft_prompt:
             self.soft_prompt.is_frozen = step < self._freeze
 
+    def let_frozen_wait(self) -> None:
+        """Leaves a soft prompt that does not learn yet without a gradient: the optimizer does not see it."""
+        if self.soft_prompt and self.soft_prompt.is_frozen:
+            self.soft_prompt.vectors.grad = None
+
     def drifts(self) -> dict[str, torch.Tensor]:
         """Returns by family how far each of its numbers is from doing nothing."""
         return {name: torch.cat([each.drift() for each in own]).float() for name, own in self.families.items()}

@@ -18,12 +18,12 @@ _OPERATORS = (
 )  # fmt: skip
 _OF_NAMED_TUPLES = ("_asdict", "_replace", "_fields")
 _OTHERS = ("call", "setitem", "delitem", "next", "exit")
-_PREDICATES = {  # methods that return a bool on plain data
+_PREDICATES = {  # methods that return a bool on plain data, and those that do what a guarded operator does
     name
     for kind in (str, bytes, set, float)
     for name in dir(kind)
     if name.startswith("is") or name in ("startswith", "endswith")
-}
+} | {"difference", "intersection", "symmetric_difference", "removeprefix", "removesuffix"}
 
 
 class RemoteProgram(Protocol):
