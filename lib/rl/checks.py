@@ -221,9 +221,10 @@ def died(to: float, over: tuple[int, ...] = (RECENT,)) -> Rule:
             if len(shares) <= steps:
                 return None
             now, answers = pooled(shares[-steps:])
-            level = max([*pooled(shares[:-steps][-LEVEL:])], history.levels.get(key, {"high": [0.0, 0]})["high"])
-            if now <= to * level[0] and evidence(*level, now, answers) > CERTAIN:
-                return Seen(level[0], now, steps)
+            high = history.levels.get(key, {"high": [0.0, 0.0]})["high"]
+            before, answers_before = max([*pooled(shares[:-steps][-LEVEL:])], high)
+            if now <= to * before and evidence(before, answers_before, now, answers) > CERTAIN:
+                return Seen(before, now, steps)
         return None
 
     return rule
