@@ -188,7 +188,7 @@ def special_characters(text: str) -> set[str]:
 
 
 def same_answer(a: str, b: str) -> bool:
-    """Tells whether two extracted answers agree: neither is blank, and they are equal up to case, or as numbers.
+    """Tells whether two extracted answers agree: neither is blank, and they are equal as numbers, or else up to case.
 
     Two empty extractions never match, nor do two of which one has special characters that the other lacks. Wrappers
     that `peel` removes are ignored, and so is a unit that only one of the two names: 18 dollars are 18, but not 18
@@ -199,10 +199,10 @@ def same_answer(a: str, b: str) -> bool:
     a, b = peel(a), peel(b)
     if not a or not b:
         return False
-    if a.lower() == b.lower():
-        return True
     found, other = quantity(a), quantity(b)
-    return found is not None and other is not None and found.same(other)
+    if found is not None and other is not None:
+        return a == b or found.same(other)  # 18 MW are not 18 mW
+    return a.lower() == b.lower()
 
 
 @lru_cache(maxsize=1000)  # a group repeats its answers, and rewards, metrics and evaluations ask for the same pair
