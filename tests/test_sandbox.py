@@ -388,6 +388,19 @@ def test_only_plain_data_is_compared(names):
     assert found == ["unsupported_test"] + ["opaque"] * (len(comparisons) - 1)  # the first is the test's fault
 
 
+def test_no_object_stands_in_for_a_set_or_a_text_by_its_own_methods(names):
+    source = """
+class Any:
+    def symmetric_difference(self, other): return set()
+    def removeprefix(self, other): return ''
+def f(x): return Any()
+"""
+    tests = "assert f(3).symmetric_difference({0, 1, 2}) == set()", "assert f(3).removeprefix('abc') == ''"
+    assert names(source, *tests, stateful=True) == ["opaque"] * 2
+    assert names("def f(x): return set(range(x))", tests[0], stateful=True) == ["pass"]
+    assert names("def f(x): return 'abc'", tests[1], stateful=True) == ["pass"]
+
+
 def test_private_attributes_stay_private(names):
     test = "s = Stack()\nassert s._limit == 9"
     assert names(STACK, test, "assert Stack().missing == 1", stateful=True) == ["exception"] * 2
