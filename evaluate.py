@@ -99,7 +99,7 @@ def main() -> int:
         measure, tables = single_answers, eval_tables.of_answers
     task = load_task(config, screen.say)
     if adapter:
-        load_adapter(task.policy.model, adapter)
+        load_adapter(task.policy.model, adapter, config.model.name)
     for note in task.notes:
         screen.say(note)
     if args.merge:
@@ -231,7 +231,7 @@ def command_line() -> tuple[argparse.Namespace, Any, Path | None]:
     )
     options.add_argument("--output", type=Path, metavar="FILE", help="append one JSON object per temperature")
     options.add_argument("--compare", nargs="+", metavar="RUN", help="one or two runs, or files of --output, in pairs")
-    args = options.parse_args()
+    args = options.parse_intermixed_args()
     check_launcher()
     if args.compare:
         if len(args.compare) > 2 or args.config or args.overrides:

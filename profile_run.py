@@ -84,7 +84,7 @@ def command_line() -> tuple[argparse.Namespace, ScoreConfig]:
     options.add_argument("--n", type=int, default=10, metavar="N", help="questions to sample answers for (default: 10)")
     options.add_argument("--seed", type=int, default=42, help="which questions, and what is sampled (default: 42)")
     options.add_argument("--out", type=Path, metavar="DIR", help="where the reports go (default: beside the run)")
-    args = options.parse_args()
+    args = options.parse_intermixed_args()
     if args.n < 1:
         raise ConfigError(f"--n: got {args.n}, expected at least 1")
     return args, load(ScoreConfig, args.config, args.overrides)

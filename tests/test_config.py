@@ -186,6 +186,7 @@ WRONG = {
     "model=": "model: should be a valid dictionary or instance of TrainedModel, got ''",
     "seed=null": "seed: should be a valid integer, got None",
     "run_name=a/b": "run_name: string should match pattern",
+    "run_name=..": "run_name: string should match pattern",
     "train.alpha=.nan": "train.alpha: should be a finite number, got nan",
     "train.kl=k1": "train.kl: should be 'k3', 'k2', 'k1_in_reward' or 'exact', got 'k1'",
     "optimizer.betas=[0.9]": "optimizer.betas: ",

@@ -50,6 +50,8 @@ def test_a_revision_beside_a_fresh_draw_is_told_where_it_was_measured(told):
         "after stage II: after a wrong attempt 1 the revision is right 0.348 [0.308, 0.388], a fresh attempt 1 0.289 "
         "[0.249, 0.329]: +0.059 [+0.019, +0.099]"
     ) in table
+    alone = told("table", [row | {f"{key}_ci95": [None, None] for key in rates}], "a run")
+    assert "attempt 1 the revision is right 0.348 [of one question], a fresh" in alone
     assert table.count("fresh") == 1 and "fresh" not in told("evaluation", EVALUATION | FORMED)
 
 

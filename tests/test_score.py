@@ -2,6 +2,7 @@ import copy
 import json
 import math
 import re
+import shutil
 import sys
 from collections import Counter
 from dataclasses import replace
@@ -16,6 +17,7 @@ from conftest import after
 from helpers import naive
 from helpers.leaves import accumulate, by_rollout, changed, rollouts_of
 from helpers.weights import move
+from safetensors.torch import load_file, save_file
 
 import report
 import train
@@ -187,6 +189,27 @@ def test_a_run_learns_what_is_paid_and_leaves_what_it_promises(folder, monkeypat
     code, _, err = command(monkeypatch, capsys, *alone[:4], "run_name=third", "model.adapters.lora.r=2")
     assert (code, len(err.splitlines())) == (2, 1)
     assert err.startswith(f"error: {stage1}: this adapter does not fit the model: ")
+
+    shutil.copytree(yaml.safe_load(Path("tiny.yaml").read_text())["model"]["name"], "other")
+    weights = {name: 2 * weight for name, weight in load_file("other/model.safetensors").items()}
+    save_file(weights, "other/model.safetensors", {"format": "pt"})
+    code, _, err = command(monkeypatch, capsys, *alone[:4], "run_name=third", "model.name=other")
+    assert (code, len(err.splitlines())) == (2, 1)
+    assert err.startswith(f"error: '{stage1}' was trained on other weights than those of 'other', on ")
+
+
+def test_a_trial_run_empties_the_folder_of_another_trial_run_alone(folder, monkeypatch, capsys):
+    small = ("--smoke", "4", "train.stage1_steps=0")
+    for _ in range(2):
+        assert command(monkeypatch, capsys, *small)[0] == 0
+    Path("outputs/mine-smoke").mkdir(parents=True)
+    Path("outputs/mine-smoke/notes.txt").write_text("of a year")
+    code, _, err = command(monkeypatch, capsys, *small, "run_name=mine")
+    assert code == 2 and "outputs/mine-smoke: --smoke would empty this folder, but what is in it was not made" in err
+    assert Path("outputs/mine-smoke/notes.txt").read_text() == "of a year"
+    Path("outputs/file-smoke").touch()
+    code, _, err = command(monkeypatch, capsys, *small, "run_name=file")
+    assert code == 2 and "outputs/file-smoke: cannot be written (Not a directory)" in err
 
 
 @pytest.mark.parametrize(

@@ -177,12 +177,14 @@ def test_earlier_stages_and_run_directories_have_placeholders(folder):
 def test_all_mistakes_are_told_at_once(folder):
     with pytest.raises(ConfigError) as caught:
         config_of(
-            stages={"data": "run.py {sed}", "last": "run.py {data} {last}"}, variants={"x": {"dataa": []}},
-            seeds=[1, 1], require=["delta > 0", "a.b = 1", "a.b > 0 > 1", "__import__('os').x > 0", "a.b ** 2 > 1"],
+            stages={"data": "run.py {sed}", "last": "run.py {data} {last} '"},
+            variants={"x": {"dataa": []}, "shared": []}, seeds=[1, 1],
+            require=["delta > 0", "a.b = 1", "a.b > 0 > 1", "__import__('os').x > 0", "a.b ** 2 > 1"],
             figures={"x": "("}, thread=[1],
         )  # fmt: skip
     text = str(caught.value)
-    for part in ("'{sed}' is no placeholder; did you mean 'seed'?", "'{last}' is no placeholder", "stage 'dataa'; did",
+    for part in ("last: No closing quotation", "folder 'shared' is for",
+                 "'{sed}' is no placeholder; did you mean 'seed'?", "'{last}' is no placeholder", "stage 'dataa'; did",
                  "a seed stands there twice", "'delta' has no moment", "'a.b = 1' is not a condition", "a.b > 0 > 1",
                  "__import__", "a.b ** 2", "'(' is no regular expression", "thread: unknown key; did"):  # fmt: skip
         assert part in text, part

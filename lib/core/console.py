@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from itertools import count, takewhile
+from math import isnan
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -70,10 +71,17 @@ def fresh_draw(row: dict) -> str:
         return ""
     parts = []
     for key, sign in (("revised_after_wrong", ""), ("fresh_after_wrong", ""), ("revised_minus_fresh", "+")):
-        low, high = row[f"{key}_ci95"]
-        parts.append(f"{row[key]:{sign}.3f} [{low:{sign}.3f}, {high:{sign}.3f}]")
+        parts.append(_in_brackets(row, key, sign))
     revised, fresh, difference = parts
     return f"after a wrong attempt 1 the revision is right {revised}, a fresh attempt 1 {fresh}: {difference}"
+
+
+def _in_brackets(row: dict, key: str, sign: str) -> str:
+    """Returns a number with its 95 % interval in brackets, which a single question does not have."""
+    ends = row[f"{key}_ci95"]
+    if None in ends or any(map(isnan, ends)):
+        return f"{row[key]:{sign}.3f} [of one question]"
+    return f"{row[key]:{sign}.3f} [{ends[0]:{sign}.3f}, {ends[1]:{sign}.3f}]"
 
 
 def one_after_another(row: dict) -> list[str]:
@@ -82,8 +90,7 @@ def one_after_another(row: dict) -> list[str]:
     for part in row.get("success_at_k", ())[1:]:
         values = []
         for key, sign in (("succ", ""), ("pass", ""), ("gain", "+")):
-            low, high = part[f"{key}_ci95"]
-            values.append(f"{part[key]:{sign}.3f} [{low:{sign}.3f}, {high:{sign}.3f}]")
+            values.append(_in_brackets(part, key, sign))
         succ, firsts, gain = values
         k = part["k"]
         lines.append(f"one of {k} attempts in a chat is right {succ}, one of {k} first ones {firsts}: {gain}")

@@ -18,11 +18,11 @@ from torch import nn
 from lib.core.config import in_words
 from lib.core.errors import ConfigError, NumericError
 from lib.model.adapters.shelf import detach, shelf_of
-from lib.run.adapter_files import STANDS_ON, adapter_config, refuse_other_ground
+from lib.run.adapter_files import adapter_config, refuse_other_ground, refuse_other_weights
 from lib.run.directory import ADAPTER_CONFIG, EXTRA, adapter_in
-from lib.run.fingerprints import WEIGHTS, of_adapter, of_weights
+from lib.run.fingerprints import STANDS_ON, of_adapter
 from lib.run.hub import local_adapter
-from lib.run.manifest import manifest_of, storage_errors
+from lib.run.manifest import storage_errors
 from lib.run.runlog import fsync_file, fsync_folder
 
 logger = logging.getLogger(__name__)
@@ -233,16 +233,8 @@ def _refuse_unmergeable(folder: Path) -> None:
 
 def _refuse_other_base(base: nn.Module, folder: Path, name: str) -> None:
     """Raises ConfigError if an adapter is known to be of other weights; warns if only its base's name differs."""
-    there, here = manifest_of(folder).get("inputs", {}).get(WEIGHTS), of_weights(name, base)
-    if there and there == here:
+    if refuse_other_weights(base, folder, name, KEY):
         return
     of = adapter_config(folder).get("base_model_name_or_path")
-    is_same_name = of == name or (of is not None and Path(of).resolve() == Path(name).resolve())
-    is_comparable = there and here and len(there) == len(here)  # a Hub commit hash has another length
-    if is_comparable:
-        raise ConfigError(
-            f"{KEY}: '{folder}' was trained on other weights than those of '{name}'"
-            f"{', which have changed since' if is_same_name else f', on {of}'}: give its base as model.name"
-        )
-    if not is_same_name:
+    if of != name and (of is None or Path(of).resolve() != Path(name).resolve()):
         logger.warning("%s: %s was trained on %s; nothing tells whether %s has the same weights", KEY, folder, of, name)

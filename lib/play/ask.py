@@ -32,7 +32,7 @@ def ask(task: Task[SelfPlayConfig], count: int, adapter: Path | None = None) -> 
     for note in task.notes:
         screen.say(note)
     if adapter:
-        load_adapter(task.policy.model, adapter)
+        load_adapter(task.policy.model, adapter, task.config.model.name)
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))  # for the replies, deleted at the end
         show = _Rehearsal(task, folder, stack, screen)

@@ -64,7 +64,7 @@ class Session:
         adapter: Path | None = None, resume: bool | Path = False, allow_change: bool = False, profile: int = 0,
     ):  # fmt: skip
         if adapter:
-            load_adapter(task.policy.model, adapter)
+            load_adapter(task.policy.model, adapter, task.config.model.name)
         self.task, self.stages = task, stages
         self.config: Any = task.config
         config, self.policy = self.config, task.policy

@@ -12,12 +12,13 @@ from safetensors.torch import load_file, save_file
 
 from lib.core.errors import ConfigError
 from lib.run.directory import ADAPTER, ADAPTER_CONFIG, EXTRA, EXTRA_CONFIG, adapter_in
+from lib.run.fingerprints import STANDS_ON, WEIGHTS, of_weights
+from lib.run.manifest import manifest_of
 
 ADAPTER_FILES = (ADAPTER, ADAPTER_CONFIG, EXTRA, EXTRA_CONFIG)
 SHELF = "adapter_shelf"  # name of the adapters of our own, as a part of a model (lib/model/adapters/)
 FORMAT = 1  # of EXTRA and EXTRA_CONFIG
 POLICY = "default"  # PEFT's name of the trained adapter; an opponent's snapshot beside it is not part of the state
-STANDS_ON = "stands_on"  # on a base and in adapters trained on it: the adapter merged into it (lib/model/merging.py)
 
 
 def save_weights(model: torch.nn.Module, directory: Path) -> None:
@@ -108,14 +109,31 @@ def adapter_config(folder: Path) -> dict[str, Any]:
     return json.loads((folder / name).read_text("utf-8"))
 
 
-def load_adapter(peft_model: torch.nn.Module, directory: Path) -> None:
-    """Loads the weights of a saved adapter, and nothing else, into the one that the model trains.
+def load_adapter(peft_model: torch.nn.Module, directory: Path, base: str | None = None) -> None:
+    """Loads the weights of a saved adapter, and nothing else, into the one that the model trains; `base`: model.name.
 
-    Raises ConfigError, and changes nothing, when the folder is no adapter, one for other shapes, modules or ranks, or
-    one trained on a base with another adapter, or none, merged into it.
+    Raises ConfigError, and changes nothing, when the folder is no adapter, one for other shapes, modules or ranks, one
+    known to be trained on other weights, or on a base with another adapter, or none, merged into it.
     """
+    if base:
+        refuse_other_weights(peft_model, directory, base)
     refuse_other_ground(peft_model, _read_adapter(directory)[2], directory)
     _load_adapter(peft_model, directory)
+
+
+def refuse_other_weights(model: torch.nn.Module, directory: Path, base: str, key: str = "") -> bool:
+    """Raises ConfigError if an adapter is known to be of other weights than `base`; returns whether it is of these."""
+    there, here = manifest_of(directory).get("inputs", {}).get(WEIGHTS), of_weights(base, model)
+    if not there or not here or len(there) != len(here):  # a Hub commit hash has another length
+        return False
+    if there != here:
+        of = adapter_config(directory).get("base_model_name_or_path")
+        is_same_name = of == base or (of is not None and Path(of).resolve() == Path(base).resolve())
+        raise ConfigError(
+            f"{key and f'{key}: '}'{directory}' was trained on other weights than those of '{base}'"
+            f"{', which have changed since' if is_same_name else f', on {of}'}: give its base as model.name"
+        )
+    return True
 
 
 def refuse_other_ground(model: torch.nn.Module, config: Mapping[str, Any], directory: Path) -> None:

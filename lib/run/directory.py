@@ -19,6 +19,7 @@ ADAPTER = "adapter_model.safetensors"
 ADAPTER_CONFIG = "adapter_config.json"
 EXTRA = "extra_adapters.safetensors"  # what PEFT does not know, with a config of its own
 EXTRA_CONFIG = "extra_adapters.json"
+TRIAL = ".smoke"  # marks the directory of a trial run, which the next one may empty
 CARD = "README.md"  # of a model, beside its weights
 # config keys that do not affect the results
 MAY_CHANGE = ("output_dir", "tracking", "reward.timeout_s", "train.after_checkpoint", "hub")
@@ -79,10 +80,24 @@ def step_of(checkpoint: Path) -> int:
 
 
 def discard(directory: Path) -> None:
-    """Removes an earlier run, for trial runs. ConfigError while another process uses it."""
-    if os.environ.get("RANK", "0") == "0" and directory.exists():
-        _refuse_busy(directory)
-        shutil.rmtree(directory)
+    """Empties the directory of a trial run. Raises ConfigError if it is in use, or holds what no trial run wrote."""
+    if os.environ.get("RANK", "0") != "0":
+        return
+    try:
+        if directory.exists():
+            _refuse_busy(directory)
+            if any(directory.iterdir()) and not (directory / TRIAL).exists():
+                raise ConfigError(
+                    f"{directory}: --smoke would empty this folder, but what is in it was not made by --smoke: move it "
+                    "away, or choose another run_name=..."
+                )
+            shutil.rmtree(directory)
+        directory.mkdir(parents=True)
+        (directory / TRIAL).touch()
+    except OSError as error:
+        raise ConfigError(
+            f"{directory}: cannot be written ({error.strerror}): choose another output_dir=... or run_name=..."
+        ) from error
 
 
 def check_config(config: Outputs, allow_change: bool = False, may_differ: Iterable[str] = ()) -> None:

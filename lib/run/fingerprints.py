@@ -22,13 +22,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from lib.run.adapter_files import STANDS_ON
-
 REWARD = "the reward's code"
 SMALL = 64_000_000  # bytes; files up to this size are read whole
 BLOCK = 4096
 BLOCKS = 256
 TEMPLATE = "chat_template"
+STANDS_ON = "stands_on"  # on a base and in adapters trained on it: the adapter merged into it (lib/model/merging.py)
 WEIGHTS = "the base weights"
 HEADER_SIZE = 8  # a safetensors file begins with the length of its header
 LARGEST_HEADER = 100_000_000

@@ -276,7 +276,7 @@ class HubSettings(Section):
 class Outputs(Section):
     """The directory of a run, in the config of every script."""
 
-    run_name: Annotated[str, Field(pattern=r"^[\w.-]+$")]  # names the folder of the run
+    run_name: Annotated[str, Field(pattern=r"^\w[\w.-]*$")]  # names the folder of the run
     output_dir: Name = "outputs"  # the folder that holds the runs
 
     @property

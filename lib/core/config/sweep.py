@@ -1,6 +1,7 @@
 """The config of sweep.py: commands in stages, and their variants over seeds."""
 
 import re
+import shlex
 from collections.abc import Iterator
 from string import Formatter
 from typing import Annotated
@@ -24,7 +25,7 @@ class SweepConfig(Outputs):
     # makes that the script's run directory, and the name of an earlier stage in braces is its folder. Double all other
     # braces.
     variants: Annotated[
-        dict[Annotated[str, Field(pattern=r"^[\w.-]+$")], list[Name] | dict[str, list[Name]]], Field(min_length=1)
+        dict[Annotated[str, Field(pattern=r"^\w[\w.-]*$")], list[Name] | dict[str, list[Name]]], Field(min_length=1)
     ] = {"default": []}
     # words to append to the last stage's command, or {stage: words}; stages that no variant changes run once per seed
     seeds: Count | Annotated[list[CountOrZero], Field(min_length=1)] = 5
@@ -64,12 +65,18 @@ class SweepConfig(Outputs):
     def _conflicts_of_stages(self) -> Conflicts:
         known = list(PLACEHOLDERS)
         for stage, command in self.stages.items():
+            try:
+                shlex.split(command)
+            except ValueError as error:
+                yield ("stages",), f"{stage}: {error}: close the quotation in its command"
             if stage in PLACEHOLDERS:
                 yield ("stages",), f"'{stage}' already means something in a command: give the stage another name"
             texts = [command, *(word for variant in self.variants for word in self.extra_words(variant, stage))]
             yield from ((("stages", "variants"), f"{stage}: {wrong}") for wrong in _placeholder_mistakes(texts, known))
             known.append(stage)
         for variant, words in self.variants.items():
+            if variant == "shared":
+                yield ("variants",), "the folder 'shared' is for what no variant changes: give the variant another name"
             for stage in words if isinstance(words, dict) else ():
                 if stage not in self.stages:
                     hint = did_you_mean(stage, self.stages) or f"; known: {', '.join(self.stages)}"
