@@ -107,9 +107,8 @@ def main() -> int:
         return FINISHED
     held_out, which = chosen_rows(task, args)
     rows = []
-    beside = (
-        config.run_dir if config.run_dir.is_dir() else None
-    )  # a server elsewhere reads it, and maybe no other place
+    # a server elsewhere reads it, and maybe no other place; a run of others may not be written to
+    beside = config.run_dir if config.run_dir.is_dir() and os.access(config.run_dir, os.W_OK) else None
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=beside)))
         stack.enter_context(task.engine.open(folder / "engine"))

@@ -58,7 +58,9 @@ def command_line() -> argparse.Namespace:
     how.add_argument("--out", type=Path, metavar="FILE", help="the page (default: report.html in the run's folder)")
     how.add_argument("--watch", action="store_true", help="serve the page on this machine until Ctrl-C")
     how.add_argument("--text", action="store_true", help="print tables and a few rollouts, write no page")
-    parser.add_argument("--port", type=int, default=8765, help="of --watch; 0: any that is free (default: %(default)s)")
+    parser.add_argument(
+        "--port", type=_port, default=8765, metavar="N", help="of --watch; 0: any that is free (default: %(default)s)"
+    )
     parser.add_argument(
         "--csv", action="store_true", help="write metrics.csv and evaluations.csv too, into the folders of the runs"
     )
@@ -69,6 +71,12 @@ def command_line() -> argparse.Namespace:
         if not any((folder / name).exists() for name in FILES):
             raise ConfigError(f"{folder} holds no {' or '.join(FILES)}: give the folder of a run")
     return args
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > 65_535:
+        raise argparse.ArgumentTypeError(f"got '{text}', expected 0 to 65535")
+    return int(text)
 
 
 def watch(folders: list[Path], port: int) -> int:

@@ -902,6 +902,11 @@ def test_a_stage_without_steps_is_none(folder, monkeypatch, capsys, without, lef
         code, out, _ = command(monkeypatch, capsys, *options, "--resume", *more)
         assert code == 0 and "this run is finished: nothing is left to do" in out and "left: " not in out
     assert len(logged("evaluations")) == 3
+    before = Path("outputs/tiny/config.yaml").read_bytes()
+    longer = *options, f"train.stage{left}_steps=3", "--resume", "--allow-config-change"
+    code, _, err = command(monkeypatch, capsys, *longer)
+    assert code == 2 and "this run is finished, after 2 steps of its last stage, not 3: restore" in err
+    assert Path("outputs/tiny/config.yaml").read_bytes() == before
     more = "--start-stage", "2", "--resume-adapter", f"outputs/tiny/stage{left}"
     code, _, err = command(monkeypatch, capsys, *more, "run_name=other", "train.stage2_steps=0")
     assert code == 2 and "--start-stage 2: stage II has no steps" in err

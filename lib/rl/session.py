@@ -14,7 +14,7 @@ from accelerate.utils import set_seed
 from lib.core.clock import Clock, Profile
 from lib.core.config import Eval, command_after, dump
 from lib.core.console import Screen, Telling, answered, attempts_of, with_best
-from lib.core.errors import Left, NumericError, RewardError
+from lib.core.errors import ConfigError, Left, NumericError, RewardError
 from lib.core.interrupts import LAUNCHER_SECONDS, Interrupts
 from lib.rl.checks import CHECKS, EQUAL_REWARDS, equal_rewards
 from lib.rl.curriculum import temperature_at
@@ -26,6 +26,7 @@ from lib.rl.watch import COLLAPSE, Alarm, Watch
 from lib.run import fingerprints
 from lib.run.adapter_files import load_adapter, save_weights
 from lib.run.checkpoint import Checkpoints
+from lib.run.directory import step_of
 from lib.run.distributed import collect, highest, make_accelerator, without_launcher
 from lib.run.manifest import storage_errors
 from lib.run.model_card import trained_in, write_card
@@ -132,6 +133,7 @@ class Session:
             path = None
             if self._resume:
                 path = self.checkpoints.resume(self._resume if isinstance(self._resume, Path) else None)
+                self._refuse_other_length(path)
                 self.screen.say(f"resumed from {path}" if path else "nothing to resume from: starting")
                 tokens = min(self.progress.micro_batch_tokens, config.train.micro_batch_tokens)
                 self.progress.micro_batch_tokens = tokens  # it may have been lowered since, because memory ran out
@@ -161,6 +163,18 @@ class Session:
             if not self.signals.received:
                 self.publisher.close()
             self.accelerator.end_training()
+
+    def _refuse_other_length(self, path: Path | None) -> None:
+        """Raises ConfigError if a finished run, resumed from `path`, had other steps in its last stage."""
+        if not path or self.progress.stage != OVER:
+            return
+        planned = {f"stage{stage.number}": stage.steps for stage in self.stages}.get(path.parent.name, 0)
+        if planned != step_of(path):
+            raise ConfigError(
+                f"{path}: this run is finished, after {step_of(path)} steps of its last stage, not {planned}: restore "
+                f"the number of steps it had, or start a new run from its weights (--resume-adapter {path.parent} "
+                "run_name=...)"
+            )
 
     def _inputs(self) -> dict[str, str]:
         """Returns the fingerprints of model and reward code that a resume must find unchanged."""

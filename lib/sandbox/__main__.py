@@ -54,6 +54,7 @@ names of packages that are installed beside the library; neither lets such a pac
 import argparse
 import builtins
 import contextlib
+import math
 import sys
 import time
 from collections.abc import Sequence
@@ -101,6 +102,8 @@ def main() -> int:
     args = options.parse_args()
     if (args.program is not None) + args.self_test + (args.benchmark is not None) != 1:
         options.error("give a program, --self-test or --benchmark")
+    if not 0 < args.timeout < math.inf or args.memory < 1:
+        options.error("--timeout: expected seconds above 0; --memory: expected at least 1 MB")
     if args.tests and args.stdin:
         options.error("--tests calls functions, --stdin runs a script: give one of them")
     if args.self_test:
