@@ -18,7 +18,7 @@ from torch import nn
 from lib.core.config import in_words
 from lib.core.errors import ConfigError, NumericError
 from lib.model.adapters.shelf import detach, shelf_of
-from lib.run.adapter_files import adapter_config, refuse_other_ground, refuse_other_weights
+from lib.run.adapter_files import adapter_config, is_same_base, refuse_other_ground, refuse_other_weights
 from lib.run.directory import ADAPTER_CONFIG, EXTRA, adapter_in
 from lib.run.fingerprints import STANDS_ON, of_adapter
 from lib.run.hub import local_adapter
@@ -236,5 +236,5 @@ def _refuse_other_base(base: nn.Module, folder: Path, name: str) -> None:
     if refuse_other_weights(base, folder, name, KEY):
         return
     of = adapter_config(folder).get("base_model_name_or_path")
-    if of != name and (of is None or Path(of).resolve() != Path(name).resolve()):
+    if not is_same_base(of, name):
         logger.warning("%s: %s was trained on %s; nothing tells whether %s has the same weights", KEY, folder, of, name)

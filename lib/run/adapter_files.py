@@ -121,6 +121,11 @@ def load_adapter(peft_model: torch.nn.Module, directory: Path, base: str | None 
     _load_adapter(peft_model, directory)
 
 
+def is_same_base(named: str | None, base: str) -> bool:
+    """Tells whether an adapter names `base` as its own, perhaps by another path."""
+    return named == base or (named is not None and Path(named).resolve() == Path(base).resolve())
+
+
 def refuse_other_weights(model: torch.nn.Module, directory: Path, base: str, key: str = "") -> bool:
     """Raises ConfigError if an adapter is known to be of other weights than `base`; returns whether it is of these."""
     there, here = manifest_of(directory).get("inputs", {}).get(WEIGHTS), of_weights(base, model)
@@ -128,10 +133,9 @@ def refuse_other_weights(model: torch.nn.Module, directory: Path, base: str, key
         return False
     if there != here:
         of = adapter_config(directory).get("base_model_name_or_path")
-        is_same_name = of == base or (of is not None and Path(of).resolve() == Path(base).resolve())
         raise ConfigError(
             f"{key and f'{key}: '}'{directory}' was trained on other weights than those of '{base}'"
-            f"{', which have changed since' if is_same_name else f', on {of}'}: give its base as model.name"
+            f"{', which have changed since' if is_same_base(of, base) else f', on {of}'}: give its base as model.name"
         )
     return True
 
