@@ -1,0 +1,653 @@
+"""What a GPU has to show, in some ten minutes and without a network: random weights in the geometry of Qwen3-0.6B.
+
+    python benchmarks/gpu.py                          # every check, on the GPU at hand
+    python benchmarks/gpu.py --only probe decode      # some of them
+    python benchmarks/gpu.py --cpu                    # every check at tiny sizes on a CPU, as CI runs it
+
+Each check is a process with a time limit of its own and prints one line of JSON: its figures, and what differed from
+the expectation. The most valuable ones come first, so that a short lease ends with something. At the end stands a
+Markdown table, and under it the list of differences; exit status 1 if there is one. A check whose package is missing is
+skipped, and says so.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+LIMIT = 150  # seconds of one check
+CHECKS: dict[str, Callable[["Report"], None]] = {}
+MOVED = 0.02  # scale of the random numbers in place of an adapter's zeros
+
+
+class Skipped(Exception):
+    """A check that cannot run here, with the reason."""
+
+
+@dataclass
+class Report:
+    """The figures of one check, and those that differ from the expectation."""
+
+    folder: Path  # holds the model and the data; a check may write there
+    tiny: bool
+    figures: dict[str, Any] = field(default_factory=dict)
+    differs: list[str] = field(default_factory=list)
+
+    def note(self, name: str, value: Any) -> None:
+        """Records a figure that is only told."""
+        self.figures[name] = round(value, 5) if isinstance(value, float) else value
+        print(f"{name}: {self.figures[name]}", file=sys.stderr, flush=True)  # what a check that is cut off leaves
+
+    def expect(self, name: str, value: float, *, most: float | None = None, least: float | None = None) -> None:
+        """Records a figure and compares it with its bounds; NaN is out of every bound."""
+        self.note(name, value)
+        if most is not None and not value <= most:
+            self.differs.append(f"{name}: {value:.4g}, expected at most {most:g}")
+        if least is not None and not value >= least:
+            self.differs.append(f"{name}: {value:.4g}, expected at least {least:g}")
+
+
+def check(function: Callable[[Report], None]) -> Callable[[Report], None]:
+    """Adds a function to the checks, under its name."""
+    CHECKS[function.__name__] = function
+    return function
+
+
+# -- what several checks need
+
+
+def policy_of(report: Report, backend: str = "plain", moved: bool = True, **settings: Any) -> Any:
+    """Loads the model with a LoRA adapter, moved away from zero unless told otherwise, and returns the policy."""
+    import torch
+
+    from lib.core.config import TrainedModel
+    from lib.model.loading import attach, load_base, start_backend
+    from lib.model.policy import Policy
+
+    settings = {"dtype": "float32" if report.tiny else "bfloat16", "max_seq_length": 2048} | settings
+    adapters = {"lora": {"r": 16, "alpha": 16}}
+    config = TrainedModel(name=str(report.folder / "base"), backend=backend, adapters=adapters, **settings)
+    backend = start_backend(config)
+    base, tokenizer = load_base(config, backend)
+    policy = Policy(attach(base, config, backend, seed=0), 1.0, backend)
+    policy.tokenizer = tokenizer
+    draw = torch.Generator().manual_seed(0)
+    for parameter in policy.trainable if moved else ():
+        if not parameter.any():
+            parameter.data.copy_(MOVED * torch.randn(parameter.shape, generator=draw))
+    return policy
+
+
+def prompt_of(length: int, seed: int = 0) -> list[int]:
+    """Returns random token ids of the digits and signs of the tiny alphabet."""
+    import random
+
+    return random.Random(seed).choices(range(10, 20), k=length)
+
+
+def written(policy: Any, prompts: int, copies: int, length: int, budget: int) -> tuple[dict, float, int]:
+    """Samples answers to random prompts; returns them by path, the seconds, and the tokens."""
+    from benchmarks.usage import seconds
+    from lib.generators import native
+    from lib.generators.protocol import Turn
+
+    turns = {(i,): Turn(prompt_of(length, i), budget, copies) for i in range(prompts)}
+    decoding = native.Decoding(1.0, frozenset([-1]), policy.tokenizer.pad_token_id, prompts * copies, length + budget)
+    start = seconds()
+    answers = native.generate(policy, turns, decoding)
+    return answers, seconds() - start, sum(len(answer.ids) for answer in answers.values())
+
+
+def ran(report: Report, *command: str, limit: int = LIMIT, **variables: str) -> subprocess.CompletedProcess:
+    """Runs a script of the project, its output kept in the folder; raises RuntimeError with its end if it fails."""
+    result = subprocess.run(
+        [sys.executable, *command], cwd=ROOT, env=os.environ | variables, timeout=limit, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+    )  # fmt: skip
+    if result.returncode:
+        raise RuntimeError(f"{command[0]} ended with {result.returncode}: {result.stdout[-1500:]}")
+    return result
+
+
+def rows_of(file: Path) -> list[dict]:
+    """Returns the rows of a JSONL file."""
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def without_gpu() -> dict[str, str]:
+    """Returns the environment variables that hide the GPU."""
+    return {"CUDA_VISIBLE_DEVICES": ""}
+
+
+# -- the checks, most valuable first
+
+
+@check
+def machine(report: Report) -> None:
+    """Versions; whether doctor.py is content, and whether pytest collects with the GPU in sight."""
+    import torch
+
+    report.note("torch", torch.__version__)
+    for package in ("transformers", "peft", "trl", "unsloth", "bitsandbytes", "triton"):
+        from importlib.metadata import PackageNotFoundError, version
+
+        with contextlib.suppress(PackageNotFoundError):
+            report.note(package, version(package))
+    if torch.cuda.is_available():
+        properties = torch.cuda.get_device_properties(0)
+        report.note("device", f"{properties.name}, {properties.total_memory / 2**30:.0f} GiB")
+        report.note("capability", f"{properties.major}.{properties.minor}")
+    doctor = subprocess.run(
+        [sys.executable, "doctor.py"], cwd=ROOT, capture_output=True, text=True, check=False, timeout=LIMIT
+    )
+    report.note("doctor", doctor.returncode)
+    report.note("doctor's complaints", [line for line in doctor.stdout.splitlines() if "FAIL" in line][:6])
+    which = ["tests/test_losses.py", "tests/test_score.py"] if report.tiny else ["tests"]
+    collected = subprocess.run(
+        [sys.executable, "-m", "pytest", "--collect-only", "-q", *which], cwd=ROOT, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    report.expect("pytest --collect-only, exit status", collected.returncode, most=0)
+    told = [line for line in collected.stdout.splitlines() if line.strip()]
+    report.note(
+        "collected", told[-1] if not collected.returncode and told else (collected.stdout + collected.stderr)[-800:]
+    )
+
+
+@check
+def probe(report: Report) -> None:
+    """The start-up probe: sampling and scoring against the model's own forward, by plain transformers."""
+    probed(report, "plain")
+
+
+def probed(report: Report, backend: str, most: float = 0.03, **settings: Any) -> Any:
+    """Probes a policy and measures what the adapter adds while it is zero; returns the policy."""
+    import torch
+
+    from lib.rl.probe import probe as probe_of
+
+    policy = policy_of(report, backend, moved=False, **settings)
+    inputs = inputs_of(policy, trunk=40, branches=[])
+    start = time.perf_counter()
+    with torch.no_grad():
+        at_start = (policy(inputs)[0] - policy.reference(inputs)[0]).abs().max()
+    report.note("seconds to first scores", time.perf_counter() - start)
+    report.expect("log-prob at step 0 against the reference", float(at_start), most=0.0 if backend == "plain" else 1e-3)
+    for parameter in policy.trainable:
+        if not parameter.any():
+            parameter.data.normal_(std=MOVED)
+    gaps = probe_of(policy, prompt_of(64), policy.tokenizer.pad_token_id, "base")
+    report.expect("sampled - own forward, nats", gaps.sampled, most=most)
+    report.expect("scored - own forward, nats", gaps.scored, most=most)
+    return policy
+
+
+@check
+def decode(report: Report) -> None:
+    """Tokens per second of the slab: recorded steps, plain ones, stacked weights, and transformers' generate."""
+    import torch
+
+    from lib.model import decoder
+    from lib.model.llama import Llama, Stacked
+
+    prompts, copies, length, budget = (2, 2, 8, 8) if report.tiny else (32, 4, 128, 128)
+    policy = policy_of(report)
+
+    def measured(name: str) -> dict:
+        _, first, _ = written(policy, prompts, copies, length, 1)  # prefill, and what is recorded before any step
+        _, few, _ = written(policy, prompts, copies, length, 9)
+        answers, took, tokens = written(policy, prompts, copies, length, budget)
+        report.note(f"{name}: tokens/s", round(tokens / took))
+        report.note(f"{name}: ms of prefill, of 8 steps more, of each later step", [
+            round(1000 * part, 2) for part in (first, few - first, (took - few) / (budget - 9))
+        ])  # fmt: skip
+        return answers
+
+    as_it_is = measured("as it is")
+    if torch.cuda.is_available():
+        report.note("kernels of 8 steps, ms", kernels(lambda: written(policy, prompts, copies, length, 9)))
+    decoder._FixedStep.works = False
+    plain = measured("plain steps")
+    same = [mine.ids == theirs.ids for mine, theirs in zip(as_it_is.values(), plain.values(), strict=True)]
+    report.expect("share of answers equal with and without recording", statistics.mean(same), least=0.99)
+    before, Llama.stacked = Llama.stacked, lambda self, columns: Stacked(self._backbone, columns)
+    measured("stacked, plain steps")
+    decoder._FixedStep.works = True
+    stacked = measured("stacked, recorded")
+    Llama.stacked = before
+    report.expect("stacked: sampled - scored, nats", gap_of(policy, stacked, length), most=0.03)
+    report.expect("as it is: sampled - scored, nats", gap_of(policy, as_it_is, length), most=0.03)
+
+    ids = torch.tensor([prompt_of(length, i) for i in range(prompts)], device=policy.device)
+    start = time.perf_counter()
+    with policy.generation_mode() as model, torch.no_grad():
+        model.generate(
+            input_ids=ids, attention_mask=torch.ones_like(ids), num_return_sequences=copies, do_sample=True, top_k=0,
+            max_new_tokens=budget // 4, min_new_tokens=budget // 4, pad_token_id=0,
+        ).sum().item()  # fmt: skip
+    report.note(
+        "transformers' generate: tokens/s", round(prompts * copies * (budget // 4) / (time.perf_counter() - start))
+    )
+
+
+def kernels(work: Callable[[], Any], most: int = 12) -> dict[str, list]:
+    """Returns the kernels of some work that take longest: milliseconds and launches, by name."""
+    from torch.profiler import ProfilerActivity, profile
+
+    with profile(activities=[ProfilerActivity.CUDA]) as seen:
+        work()
+    found = sorted(seen.key_averages(), key=lambda row: -row.self_device_time_total)
+    total = {"in all": [round(sum(row.self_device_time_total for row in found) / 1000, 2),
+                        sum(row.count for row in found)]}  # fmt: skip
+    return total | {row.key[:60]: [round(row.self_device_time_total / 1000, 2), row.count] for row in found[:most]}
+
+
+def gap_of(policy: Any, answers: dict, length: int) -> float:
+    """Returns the mean absolute difference between the log-probs of sampling and of scoring, of the first answers."""
+    import torch
+
+    from lib.model.policy import Inputs
+
+    gaps = []
+    for path, answer in list(answers.items())[:4]:
+        text = prompt_of(length, path[0]) + answer.ids
+        ids = torch.tensor([text], device=policy.device)
+        places = torch.arange(length - 1, len(text) - 1, device=policy.device)
+        inputs = Inputs(ids, torch.arange(len(text), device=policy.device)[None], places, ids[0, length:])
+        with torch.no_grad():
+            gaps.append((policy(inputs)[0].cpu() - torch.tensor(answer.logps)).abs().mean())
+    return float(torch.stack(gaps).mean())
+
+
+@check
+def gradients(report: Report) -> None:
+    """Log-probs and gradients of a trunk with branches, against transformers' and PEFT's forward branch by branch."""
+    import torch
+
+    trunk, branches = (5, [3, 4]) if report.tiny else (200, [150, 120, 90])
+    for dtype in ("float32",) if report.tiny else ("float32", "bfloat16"):
+        policy = policy_of(report, dtype=dtype)
+        policy.train_mode()
+        inputs = inputs_of(policy, trunk, branches)
+        ours = policy(inputs)[0]
+        weights = torch.linspace(-1, 1, len(ours), device=ours.device)
+        (weights * ours).sum().backward()
+        mine = [parameter.grad.clone() for parameter in policy.trainable]
+        for parameter in policy.trainable:
+            parameter.grad = None
+        theirs, begin = [], trunk
+        for length in branches:
+            ids = torch.cat([inputs.ids[:, :trunk], inputs.ids[:, begin : begin + length]], dim=1)
+            log_p = policy.language_model(input_ids=ids).logits[0, trunk - 1 : -1].float().log_softmax(-1)
+            theirs.append(log_p.gather(1, ids[0, trunk:, None])[:, 0])
+            begin += length
+        theirs = torch.cat(theirs)
+        (weights * theirs).sum().backward()
+        report.expect(f"{dtype}: log-probs, mean difference", float((ours - theirs).abs().mean().detach()),
+                      most=1e-4 if dtype == "float32" else 0.03)  # fmt: skip
+        one, other = (torch.cat([grad.flatten() for grad in grads]).double()
+                      for grads in (mine, [parameter.grad for parameter in policy.trainable]))  # fmt: skip
+        report.expect(f"{dtype}: gradients, relative difference", float((one - other).norm() / other.norm()),
+                      most=1e-3 if dtype == "float32" else 0.1)  # fmt: skip
+        report.expect(f"{dtype}: gradients, cosine", float(one @ other / one.norm() / other.norm()), least=0.995)
+        del policy, mine, theirs, ours
+
+
+def inputs_of(policy: Any, trunk: int, branches: list[int]) -> Any:
+    """Returns a text with branches whose tokens are scored; without branches, all but its first."""
+    import torch
+
+    from lib.model.policy import Inputs
+
+    device, total = policy.device, trunk + sum(branches)
+    ids = torch.tensor([prompt_of(total)], device=device)
+    if not branches:
+        every = torch.arange(total, device=device)
+        return Inputs(ids, every[None], every[:-1], ids[0, 1:])
+    positions, branch, before = list(range(trunk)), [0] * trunk, []
+    for number, length in enumerate(branches, 1):
+        before += [trunk - 1, *range(len(positions), len(positions) + length - 1)]
+        positions += range(trunk, trunk + length)
+        branch += [number] * length
+    return Inputs(ids, torch.tensor([positions], device=device), torch.tensor(before, device=device), ids[0, trunk:],
+                  torch.tensor([branch], device=device), trunk)  # fmt: skip
+
+
+@check
+def head(report: Report) -> None:
+    """The log-prob head: errors against float64, time and memory next to TRL's."""
+    from benchmarks import head as benchmark
+
+    for dtype in ("float32", "bfloat16"):
+        args = SimpleNamespace(tokens=128 if report.tiny else 8192, width=64 if report.tiny else 1024, dtype=dtype,
+                               vocabulary=1000 if report.tiny else 151_936, device=benchmark_device())  # fmt: skip
+        value, gradient, _ = benchmark.errors("ours", benchmark.ours, args)
+        report.expect(f"{dtype}: error of the gradient", gradient, most=1e-4 if dtype == "float32" else 0.02)
+        report.expect(f"{dtype}: error of the value", value, most=1e-4 if dtype == "float32" else 0.02)
+        parts = benchmark.inputs(args)
+        for name in ("ours", "trl_chunked", "log_softmax"):
+            scores = getattr(benchmark, name)
+            benchmark.run(scores, parts)
+            report.note(f"{dtype}, {name}: ms", 1000 * min(benchmark.run(scores, parts) for _ in range(3)))
+            extra = benchmark.extra_mib(scores, parts)
+            if name == "ours" and not report.tiny:
+                report.expect(f"{dtype}, {name}: MiB", extra, most=400)
+            else:
+                report.note(f"{dtype}, {name}: MiB", extra)
+
+
+def benchmark_device() -> str:
+    """Returns the device of the numbers that no policy holds."""
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+@check
+def memory(report: Report) -> None:
+    """Fifty calls of generate with mixed sizes: what is reserved must not grow after the fifth."""
+    import torch
+
+    policy = policy_of(report)
+    held = []
+    for call in range(6 if report.tiny else 50):
+        rows = 4 + 29 * call % 120
+        written(policy, 1, rows if not report.tiny else 2, 32 + 7 * call % 64, 4)
+        held.append(torch.cuda.memory_reserved() / 2**20 if torch.cuda.is_available() else 0.0)
+    report.note("MiB reserved after each call", [round(value) for value in held])
+    report.expect("growth from the fifth to the last call", held[-1] / max(held[4], 1.0), most=1.2)
+
+
+@check
+def resume(report: Report) -> None:
+    """SFT, then SCoRe on a tiny model: killed after a checkpoint and resumed, and once without."""
+    out, base = report.folder, tiny_base(report)
+    score = ["train.py", "--config", "configs/tiny_sums.yaml", f"model.name={base}", f"dataset.name={out}/sums",
+             f"output_dir={out}", "eval.max_examples=24", "eval.step_examples=12", "eval.selection_examples=12",
+             "train.stage1_steps=4", "train.stage2_steps=2", "train.stage1_batch_size=6", "train.stage2_batch_size=6",
+             "train.checkpoint_every=2"]  # fmt: skip
+    ran(report, *score, "run_name=whole")
+    with open(out / "killed.log", "w", encoding="utf-8") as log:
+        process = subprocess.Popen([sys.executable, *score, "run_name=killed"], cwd=ROOT, stdout=log, stderr=log)
+        until = time.monotonic() + LIMIT
+        while not (out / "killed/stage1/step_2").exists() and process.poll() is None and time.monotonic() < until:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    ran(report, *score, "run_name=killed", "--resume")
+    whole, killed = (rows_of(out / name / "metrics.jsonl") for name in ("whole", "killed"))
+    report.expect("steps of the resumed run", len(killed), least=len(whole), most=len(whole))
+    off = [abs(one["loss"] - other["loss"]) for one, other in zip(whole, killed, strict=False)]
+    report.note("losses equal to the last bit", f"{sum(gap == 0 for gap in off)} of {len(off)}")
+    report.expect("largest difference of a loss", max(off), most=1e-3)
+
+
+def tiny_base(report: Report) -> Path:
+    """Trains the base of the demo by sft_train.py, briefly, and returns its folder."""
+    out = report.folder
+    if (out / "tiny/final").exists():
+        return out / "tiny/final"
+    ran(report, "data/build_tiny_sums.py", "--out", f"{out}/sums", "--lessons", "3200", "--chats", "3200")
+    ran(report, "sft_train.py", "--config", "configs/tiny_sums_base.yaml", f"output_dir={out}", "run_name=tiny",
+        f"dataset.name={out}/sums/sft.jsonl", "train.steps=80")  # fmt: skip
+    return out / "tiny/final"
+
+
+@check
+def step(report: Report) -> None:
+    """A whole step of SCoRe, 64 first attempts and 128 revisions of 1 to 500 tokens, next to TRL's GRPOTrainer."""
+    small = ["--model", "tiny", "--prompts", "2", "--pairs", "1", "--without", "trl"]
+    large = ["--model", "qwen3-0.6b", "--prompts", "16", "--attempts", "4", "--revisions", "2", "--length", "500",
+             "--prompt-tokens", "128", "--pairs", "2"]  # fmt: skip
+    shown = ran(report, "benchmarks/step.py", *(small if report.tiny else large), "--without", "naive", limit=240)
+    tables = [line for line in shown.stdout.splitlines() if line.startswith(("│", "┃"))]
+    report.note("tables", [" ".join(line.replace("│", "|").replace("┃", "|").split()) for line in tables])
+
+
+@check
+def unsloth(report: Report) -> None:
+    """The same probe through Unsloth, its speed, and a whole short run of train.py."""
+    if find_spec("unsloth") is None:
+        raise Skipped("unsloth is not installed")
+    start = time.perf_counter()
+    policy = probed(report, "unsloth", most=0.05)
+    report.note("seconds of loading and probing, compiles included", time.perf_counter() - start)
+    report.note("slab", policy.takes_slab)
+    prompts, copies, length, budget = (2, 2, 8, 8) if report.tiny else (32, 4, 128, 128)
+    written(policy, prompts, copies, length, 4)
+    _, took, tokens = written(policy, prompts, copies, length, budget)
+    report.note("tokens/s", round(tokens / took))
+    trained(report, "unsloth", "model.backend=unsloth")
+
+
+@check
+def plain(report: Report) -> None:
+    """A whole short run of train.py by plain transformers: its seconds, its numbers, its evaluation."""
+    trained(report, "plain", "model.backend=plain")
+
+
+def trained(report: Report, name: str, *overrides: str) -> None:
+    """Runs four steps of train.py with configs/gsm8k.yaml on random weights, and notes what they took."""
+    first = 16 if report.tiny else 200
+    rows = [{"question": "".join(chr(48 + digit % 10) for digit in prompt_of(first // 2, i)), "answer": str(i % 10)}
+            for i in range(64)]  # fmt: skip
+    data = report.folder / f"{name}.jsonl"
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    template = json.loads((report.folder / "template.json").read_text(encoding="utf-8"))
+    start = time.perf_counter()
+    shown = ran(
+        report, "train.py", "--config", "configs/gsm8k.yaml", f"output_dir={report.folder}", f"run_name={name}",
+        f"model.name={report.folder / 'base'}", f"model.chat_template={json.dumps(template)}", "model.max_seq_length=512",
+        f"dataset.name={data}", "dataset.config_name=null", "dataset.test_split_size=16",
+        "reward={fn: gpu_checks.spread}", "prompts.system=''", "prompts.user='{question}'",
+        "prompts.self_correction='0'", f"generation.max_prompt_length_attempt1={first}",
+        f"generation.max_prompt_length_attempt2={2 * first + 64}", "generation.max_new_tokens_attempt1=32",
+        "generation.max_new_tokens_attempt2=32", "train.stage1_steps=2", "train.stage2_steps=2", "train.stage1_batch_size=4", "train.stage2_batch_size=4",
+        "train.checkpoint_every=0", "eval.max_examples=8", "eval.every_steps=0", *overrides,
+    )  # fmt: skip
+    report.note("train.py, four steps: seconds in all", time.perf_counter() - start)
+    metrics = rows_of(report.folder / name / "metrics.jsonl")
+    report.note("seconds of each step", [round(sum(value for key, value in row.items() if key.startswith("seconds_")), 2)
+                                         for row in metrics])  # fmt: skip
+    report.note("gradient norms", [round(row["grad_norm"], 4) for row in metrics])
+    report.note("loss", [round(row["loss"], 5) for row in metrics])
+    report.note("kl at the first step", metrics[0].get("kl_attempt1"))
+    report.note("sampler gap", [row.get("sampler_gap") for row in metrics][:2])
+    report.note("warnings", [line for line in shown.stdout.splitlines() if "WARN" in line.upper()][:5])
+
+
+@check
+def sft(report: Report) -> None:
+    """sft_train.py with an adapter on the large model, by the back end that `auto` chooses there."""
+    rows = [{"messages": [{"role": "user", "content": "1+2"}, {"role": "assistant", "content": f"{i % 10}"}]}
+            for i in range(64)]  # fmt: skip
+    data = report.folder / "chats.jsonl"
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    template = json.loads((report.folder / "template.json").read_text(encoding="utf-8"))
+    for backend in ("plain", "unsloth") if find_spec("unsloth") else ("plain",):
+        start = time.perf_counter()
+        ran(report, "sft_train.py", "--config", "configs/smollm2_base.yaml", f"output_dir={report.folder}",
+            f"run_name=sft-{backend}", f"model.name={report.folder / 'base'}", f"model.backend={backend}",
+            f"model.chat_template={json.dumps(template)}", f"dataset.name={data}", "train.steps=4")  # fmt: skip
+        report.note(f"{backend}: seconds in all", time.perf_counter() - start)
+        report.note(f"{backend}: loss", [round(row["loss"], 4) for row in rows_of(
+            report.folder / f"sft-{backend}" / "metrics.jsonl") if "loss" in row])  # fmt: skip
+
+
+@check
+def four_bits(report: Report) -> None:
+    """4-bit weights, plain and through Unsloth: the probe, and tokens per second."""
+    if find_spec("bitsandbytes") is None:
+        raise Skipped("bitsandbytes is not installed")
+    import torch
+
+    for backend in ("plain", "unsloth") if find_spec("unsloth") and torch.cuda.is_available() else ("plain",):
+        part = Report(report.folder, report.tiny)
+        policy = probed(part, backend, most=0.1, load_in_4bit=True)
+        prompts, copies, length, budget = (2, 2, 8, 8) if report.tiny else (32, 4, 128, 64)
+        written(policy, prompts, copies, length, 4)
+        _, took, tokens = written(policy, prompts, copies, length, budget)
+        part.note("tokens/s", round(tokens / took))
+        part.note("slab", policy.takes_slab)
+        report.figures |= {f"{backend}: {name}": value for name, value in part.figures.items()}
+        report.differs += [f"{backend}: {line}" for line in part.differs]
+        del policy
+
+
+@check
+def demo(report: Report) -> None:
+    """The demo's RL for some steps, in float32, on this device and on a CPU: the same rewards but for rounding."""
+    base = tiny_base(report)
+    steps = 2 if report.tiny else 20
+    score = ["train.py", "--config", "configs/tiny_sums.yaml", f"model.name={base}", "model.dtype=float32",
+             f"dataset.name={report.folder}/sums", f"output_dir={report.folder}", "eval.max_examples=24",
+             "eval.step_examples=12", "eval.selection_examples=12", f"train.stage1_steps={steps}",
+             "train.stage2_steps=1", "train.checkpoint_every=0"]  # fmt: skip
+    for name, variables in (("here", {}), ("cpu", without_gpu())):
+        start = time.perf_counter()
+        ran(report, *score, f"run_name=demo-{name}", **variables)
+        report.note(f"{name}: seconds in all", time.perf_counter() - start)
+    here, cpu = (rows_of(report.folder / f"demo-{name}" / "metrics.jsonl") for name in ("here", "cpu"))
+    report.note("seconds of the last step, here and on a CPU", [
+        round(sum(value for key, value in rows[-1].items() if key.startswith("seconds_")), 3) for rows in (here, cpu)
+    ])  # fmt: skip
+    report.expect("loss of the first step, difference", abs(here[0]["loss"] - cpu[0]["loss"]), most=1e-3)
+    report.note("loss of the last step, difference", abs(here[-1]["loss"] - cpu[-1]["loss"]))
+
+
+# -- the parent
+
+
+def prepare(folder: Path, tiny: bool) -> None:
+    """Writes the model that the checks share, a plain chat template, and a reward that needs no task."""
+    from benchmarks import step as benchmark
+
+    case = benchmark.CASES["tiny" if tiny else "qwen3-0.6b"]
+    plan, template = benchmark.architecture(case.model, 4096)
+    model, tokenizer = benchmark.build(plan, template, seed=0)
+    model.to(getattr(__import__("torch"), "float32" if tiny else "bfloat16"))
+    tokenizer.save_pretrained(folder / "base")
+    benchmark.fill_vocabulary(folder / "base/tokenizer.json", model.config.vocab_size)
+    model.save_pretrained(folder / "base")
+    (folder / "template.json").write_text(json.dumps(template), encoding="utf-8")
+    (folder / "gpu_checks.py").write_text(REWARD, encoding="utf-8")
+
+
+REWARD = '''"""A reward that differs within a group, whatever the text."""
+
+from lib.core.registry import register_reward
+
+
+@register_reward("gpu_checks.spread")
+def spread(predictions, **_):
+    return [float(sum(map(ord, text)) % 2) for text in predictions]
+'''
+
+
+def run_one(name: str, folder: Path, tiny: bool) -> None:
+    """Runs a check in this process, and prints its line of JSON."""
+    report, start = Report(folder, tiny), time.perf_counter()
+    line: dict[str, Any] = {"check": name}
+    try:
+        CHECKS[name](report)
+    except Skipped as reason:
+        line["skipped"] = str(reason)
+    except Exception as error:  # whatever it is, the other checks go on
+        import traceback
+
+        traceback.print_exc()
+        report.differs.append(f"{type(error).__name__}: {str(error)[-1500:]}")
+    line |= {"seconds": round(time.perf_counter() - start, 1), "figures": report.figures, "differs": report.differs}
+    print(json.dumps(line, default=str), flush=True)
+
+
+def in_process(name: str, folder: Path, tiny: bool, limit: int) -> dict:
+    """Runs a check in a process of its own and returns its line; one that ends without is a difference, too."""
+    command = [sys.executable, __file__, "--run", name, "--folder", str(folder), *(["--cpu"] if tiny else [])]
+    paths = os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
+    environment = os.environ | {"PYTHONPATH": paths} | (without_gpu() if tiny else {})
+    with open(folder / f"{name}.err", "w", encoding="utf-8") as errors:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment,
+                                   start_new_session=True)  # fmt: skip
+        try:
+            said, why = process.communicate(timeout=limit)[0], ""
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            said, why = process.communicate()[0], f"not done after {limit} s"
+    for line in reversed(said.splitlines()):
+        with contextlib.suppress(ValueError):
+            return json.loads(line)
+    why = why or f"ended with {process.returncode}"
+    tail = (folder / f"{name}.err").read_text(encoding="utf-8", errors="replace")[-1500:]
+    return {"check": name, "seconds": limit, "figures": {}, "differs": [f"{why}: {tail}"]}
+
+
+def table(lines: list[dict]) -> str:
+    """Returns the Markdown table of all figures, and the list of what differed."""
+    rows = ["| check | figure | value |", "|---|---|---|"]
+    for line in lines:
+        told = line["figures"] or {"": line.get("skipped", "failed")}
+        rows += [f"| {line['check']} | {name} | {value} |" for name, value in told.items()]
+    differs = [f"- {line['check']}: {text}" for line in lines for text in line["differs"]]
+    return "\n".join([*rows, "", *(["Differs from the expectation:", *differs] if differs else ["As expected."])])
+
+
+def main() -> int:
+    """Runs the checks one after another, and prints their lines, then the table."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--only", nargs="+", choices=CHECKS, metavar="CHECK", help=f"some of: {', '.join(CHECKS)}")
+    options.add_argument("--cpu", action="store_true", help="tiny sizes on a CPU")
+    options.add_argument("--jobs", type=int, default=1, metavar="N", help="checks at once, for a quick look: their "
+                         "times are then worth nothing (default: 1)")  # fmt: skip
+    options.add_argument("--limit", type=int, default=LIMIT, metavar="S", help="seconds of one check (default: 150)")
+    options.add_argument("--logs", type=Path, metavar="DIR", help="keep what the checks wrote to standard error")
+    options.add_argument("--run", choices=CHECKS, help=argparse.SUPPRESS)
+    options.add_argument(
+        "--folder", type=Path, metavar="DIR", help="keep model and runs there, and find the model again"
+    )
+    args = options.parse_args()
+    if args.run:
+        run_one(args.run, args.folder, args.cpu)
+        return 0
+    with contextlib.ExitStack() as stack:
+        folder = args.folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rematch-gpu-")))
+        if not (folder / "base").exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            start = time.perf_counter()
+            prepare(folder, args.cpu)
+            print(f"model written in {time.perf_counter() - start:.0f} s", flush=True)
+
+        def one(name: str) -> dict:
+            line = in_process(name, folder, args.cpu, args.limit)
+            print(json.dumps(line), flush=True)
+            if args.logs:
+                args.logs.mkdir(parents=True, exist_ok=True)
+                shutil.copy(folder / f"{name}.err", args.logs)
+            return line
+
+        with ThreadPoolExecutor(args.jobs) as pool:
+            lines = list(pool.map(one, args.only or CHECKS))
+    print(table(lines))
+    return int(any(line["differs"] for line in lines))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
