@@ -53,9 +53,7 @@ class Llama:
         It has copies of the weights, with the adapter merged in where that is exact, which it is in float32 alone.
         """
         weights = [weight for layer in self._layers for weight in _frozen(layer)]
-        is_narrow = not weights[0].is_cuda and all(weight.dtype == torch.bfloat16 for weight in weights)
-        is_stacked = is_narrow or all(weight.dtype == torch.float32 for weight in weights)
-        if not is_stacked:
+        if {weight.dtype for weight in weights} not in ({torch.bfloat16}, {torch.float32}):
             return Llama(self._backbone, positions)
         with room_for_copies(sum(weight.numel() for weight in weights)):
             return Stacked(self._backbone, positions)

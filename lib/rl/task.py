@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+import torch
+
 from lib.core.config import Eval, ScoreConfig, SelfPlayConfig
 from lib.core.errors import ConfigError
 from lib.core.registry import did_you_mean
@@ -86,6 +88,8 @@ def load_task(config: TaskConfig, say: Callable[[str], None] = print) -> Task[Ta
     check_teacher(config)
     backend = start_backend(config.model)
     say(f"model {config.model.full_name} through {backend}, data {splits.source}")
+    if backend == "unsloth" and torch.cuda.is_available():
+        say("Unsloth compiles before the first step, for one to three minutes; UNSLOTH_BLOCK_COMPILE=0 skips that")
     base, tokenizer = load_base(config.model, backend)
     prompts = prompts_of(config, tokenizer)
     train, test, selection, notes = fitting(splits, prompts, config)
