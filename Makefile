@@ -3,7 +3,7 @@
 #   make demo SEED=1                 another seed, data and base included, in directories of its own
 #   make demo RUN=outputs/mine ARGS="train.alpha=2"      other settings, in a folder of their own
 #   make sweep SEEDS=20              the demo over so many seeds
-#   make setup PYTHON=python3.11     choose the interpreter; otherwise python3 if it is 3.10 to 3.12, or one of these
+#   make setup PYTHON=python3.11     choose the interpreter; otherwise python3 if it is 3.11 to 3.14, or one of 3.11 to 3.13; 3.14 has not been run
 #   make setup TORCH_INDEX=URL       one more package index to take torch from, such as PyTorch's CPU wheels
 #   make report RUN=outputs/my-run   one or several runs
 
@@ -135,7 +135,7 @@ data: setup ## build every data set that ships, byte for byte, by seeds; SHIPPED
 test: setup ## run the tests
 	@$(VENV)/bin/python -m pytest -n logical
 
-setup: $(VENV)/.complete ## install into .venv, once; Unsloth too, with its dependencies where an NVIDIA driver is found
+setup: $(VENV)/.complete ## install into .venv, once: requirements.txt where an NVIDIA driver is found, otherwise requirements-cpu.txt
 
 setup-vllm: $(VLLM)/.complete ## vLLM for a CPU in an environment of its own, .venv-vllm, to try generation.engine=vllm
 
@@ -184,34 +184,28 @@ $(RUSH_DATA)/sft.jsonl: | setup
 
 # An environment is .incomplete until its last package is installed: what an interruption left is thrown away. One that
 # was made by hand is kept and brought up to date. All cores compile at the end what pip would compile on one.
-IS_SUPPORTED := import sys, ensurepip, venv; sys.exit(not (3, 10) <= sys.version_info < (3, 13))
+IS_SUPPORTED := import sys, ensurepip, venv; sys.exit(not (3, 11) <= sys.version_info < (3, 15))
 PIP = $(RUN_PYTHON) -m pip -qq --disable-pip-version-check install --no-compile $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
-UNSLOTH_ALONE = $(PIP) --no-deps -r requirements-unsloth.txt \
-	|| echo "setup: Unsloth could not be installed (see above): everything but model.backend=unsloth runs without it" >&2
 
-$(VENV)/.complete: requirements.txt requirements-dev.txt requirements-web.txt requirements-unsloth.txt
+$(VENV)/.complete: requirements.txt requirements-cpu.txt requirements-dev.txt requirements-web.txt
 	@set -e; start=$$(date +%s); \
 	if [ -e $(VENV)/.incomplete ] || ! $(RUN_PYTHON) -c '$(IS_SUPPORTED)' 2> /dev/null; then \
-	    for python in $(or $(PYTHON),python3 python3.12 python3.11 python3.10) none; do \
+	    for python in $(or $(PYTHON),python3 python3.13 python3.12 python3.11) none; do \
 	        if "$$python" -c '$(IS_SUPPORTED)' 2> /dev/null; then break; fi; \
 	    done; \
 	    if [ "$$python" = none ]; then \
-	        echo "error: $(or $(PYTHON),no python3 here) is not Python 3.10, 3.11 or 3.12 with venv;" \
+	        echo "error: $(or $(PYTHON),no python3 here) is not Python 3.11, 3.12 or 3.13 with venv;" \
 	            "install one, or name it: make setup PYTHON=/path/to/python" >&2; exit 2; \
 	    fi; \
 	    echo "setup: $(VENV) with $$("$$python" --version)"; \
 	    rm -rf $(VENV); mkdir -p $(VENV); touch $(VENV)/.incomplete; "$$python" -m venv $(VENV); \
 	fi; \
 	rm -f $@; touch $(VENV)/.incomplete; \
-	echo "setup: installing requirements.txt, requirements-dev.txt and requirements-web.txt (minutes, once) ..."; \
-	$(PIP) -r requirements.txt -r requirements-dev.txt -r requirements-web.txt; \
-	echo "setup: installing requirements-unsloth.txt ..."; \
-	if ! nvidia-smi > /dev/null 2>&1; then \
-	    $(UNSLOTH_ALONE); \
-	elif ! $(PIP) -r requirements.txt -r requirements-unsloth.txt; then \
-	    echo "setup: Unsloth's dependencies could not be installed (see above), so it comes without them;" \
-	        "where it does not import, plain transformers are taken" >&2; \
-	    $(UNSLOTH_ALONE); \
+	echo "setup: installing packages (minutes, once) ..."; \
+	if ! nvidia-smi > /dev/null 2>&1 || ! $(PIP) -r requirements.txt -r requirements-dev.txt -r requirements-web.txt; then \
+	    $(PIP) -r requirements-cpu.txt -r requirements-dev.txt -r requirements-web.txt; \
+	    $(PIP) --no-deps $$(grep '^unsloth' requirements.txt) || \
+	        echo "setup: Unsloth could not be installed (see above): all but model.backend=unsloth runs without it" >&2; \
 	fi; \
 	$(RUN_PYTHON) -m compileall -qq -j 0 $(VENV)/lib || true; \
 	mv $(VENV)/.incomplete $@; \

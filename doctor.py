@@ -30,7 +30,7 @@ from lib.core.errors import ConfigError, UserError, first_line, run_script
 
 ROOT = Path(__file__).resolve().parent
 OK, WARN, FAIL = "ok", "warn", "FAIL"
-PIN = re.compile(r"(?P<name>[\w.-]+)==(?P<version>[\w.]+)(?:; python_version (?P<sign><|>=) \"(?P<than>[\d.]+)\")?")
+PIN = re.compile(r"([\w.-]+)==([\w.]+)")
 IMPORTED = (
     "numpy",
     "torch",
@@ -113,28 +113,24 @@ def python() -> Iterator[Finding]:
     wanted = re.search(r'requires-python = ">=3\.(\d+),<3\.(\d+)"', text)
     first, end = (int(number) for number in wanted.groups()) if wanted else (0, 99)
     found = f"{platform.python_version()} at {sys.executable}, on {platform.system()} {platform.machine()}"
-    if first <= sys.version_info.minor < end and sys.version_info.major == 3:
+    fix = f"make setup PYTHON=python3.{end - 2}, with any Python from 3.{first} to 3.{end - 2}"
+    if sys.version_info[:2] == (3, end - 1):
+        yield Finding("python", WARN, f"{found}; Rematch has not been run on 3.{end - 1}", fix)
+    elif (3, first) <= sys.version_info[:2] < (3, end):
         yield Finding("python", OK, found)
     else:
-        fix = f"make setup PYTHON=python3.{end - 1}, with any Python from 3.{first} to 3.{end - 1}"
-        yield Finding("python", FAIL, f"{found}; expected 3.{first} to 3.{end - 1}", fix)
+        yield Finding("python", FAIL, f"{found}; expected 3.{first} to 3.{end - 2}", fix)
 
 
 def pins(file: Path) -> dict[str, str]:
-    """Returns the versions that a requirements file pins for this Python, by package."""
-    found, here = {}, sys.version_info[:2]
-    for line in file.read_text(encoding="utf-8").splitlines():
-        if pin := PIN.match(line):
-            than = tuple(int(number) for number in (pin["than"] or "0").split("."))
-            if not pin["sign"] or (here < than if pin["sign"] == "<" else here >= than):
-                found[pin["name"]] = pin["version"]
-    return found
+    """Returns the versions that a requirements file pins, by package."""
+    return dict(pin.groups() for line in file.read_text(encoding="utf-8").splitlines() if (pin := PIN.match(line)))
 
 
 def packages() -> Iterator[Finding]:
-    """Compares what is installed with each requirements file; those but requirements.txt are optional."""
-    for file in sorted(ROOT.glob("requirements*.txt"), key=lambda file: (len(file.name), file.name)):
-        pinned, is_needed = pins(file), file.name == "requirements.txt"
+    """Compares the installed packages with each requirements file; all but requirements-cpu.txt are optional."""
+    for file in sorted(ROOT.glob("requirements*.txt")):
+        pinned, is_needed = pins(file), file.name == "requirements-cpu.txt"
         here = {name: _version(name) for name in pinned}
         missing = [name for name, version in here.items() if version is None]
         others = [f"{name} {version} (tested: {pinned[name]})" for name, version in here.items()
@@ -144,8 +140,9 @@ def packages() -> Iterator[Finding]:
         elif missing or others:
             told = [f"missing: {', '.join(missing)}"] if missing else []
             told += [f"other versions: {', '.join(others)}"] if others else []
-            no_deps = "--no-deps " if "--no-deps" in file.read_text(encoding="utf-8") and not _nvidia() else ""
-            fix = f"{sys.executable} -m pip install {no_deps}-r {file.name}"
+            on_cpu = file.name == "requirements.txt" and not _nvidia()
+            what = "--no-deps $(grep ^unsloth requirements.txt)" if on_cpu else f"-r {file.name}"
+            fix = f"{sys.executable} -m pip install {what}"
             status = FAIL if missing and is_needed else WARN
             yield Finding("packages", status, f"{file.name}: {'; '.join(told)}", fix)
         else:
@@ -326,7 +323,8 @@ def servers(config: Path | None) -> Iterator[Finding]:
         try:
             import yaml
         except ImportError:
-            yield Finding("servers", WARN, f"{config} cannot be read without PyYAML", "install requirements.txt first")
+            fix = "install requirements-cpu.txt first"
+            yield Finding("servers", WARN, f"{config} cannot be read without PyYAML", fix)
             return
         try:
             found = list(_endpoints(yaml.safe_load(config.read_text(encoding="utf-8"))))

@@ -44,7 +44,7 @@ import re
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -356,7 +356,7 @@ def described(config: RLConfig, adapter: Path | None, settings: Eval) -> dict:
     label = end if step == math.inf else "step"
     return {
         "schema": 1,
-        "time": datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
+        "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
         "when": label if where else "pretrain" if base else "adapter",
         "stage": stage,
         "step": None if step == math.inf else int(step),

@@ -23,7 +23,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -60,7 +60,7 @@ def main() -> int:
     attempts = {str(number): measure(task, rollouts, number) for number in (1, 2)}
     report = {
         "schema": 1,
-        "time": datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
+        "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
         "run_name": config.run_name, "model": config.model.full_name, "dataset": config.dataset.name,
         "n": len(rollouts), "seed": args.seed, "temperature": config.generation.temperature,
         "prompts": prompts, "attempts": attempts, "notes": task.notes,

@@ -64,14 +64,14 @@ def test_the_sky_file_by_its_own_parser():
 def test_every_file_that_they_name_is_there():
     pattern = re.compile(r"(?<![\w.-])\w[\w./-]*\.(?:py|txt|yaml|sh)\b")
     for path in [*DEPLOY.glob("*"), *WORKFLOWS]:
-        for name in {name for name in pattern.findall(path.read_text(encoding="utf-8")) if name != "requirements.txt"}:
+        for name in pattern.findall(path.read_text(encoding="utf-8")):
             assert (ROOT / name).exists(), f"{path.name} names {name}"
 
 
 def test_the_container_installs_what_make_setup_does():
     text = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
     gpu = text.partition("FROM base AS cuda")[2]
-    for name in ("requirements.txt", "requirements-dev.txt", "requirements-web.txt", "requirements-unsloth.txt"):
+    for name in ("requirements.txt", "requirements-dev.txt", "requirements-web.txt"):
         assert f"-r {name}" in gpu
     declared = re.search('requires-python = ">=([0-9.]+),<([0-9.]+)"', (ROOT / "pyproject.toml").read_text()).groups()
     first, python, end = (
@@ -80,7 +80,7 @@ def test_the_container_installs_what_make_setup_does():
     )
     assert first <= python < end
     pythons = yaml.safe_load(WORKFLOWS[0].read_text())["jobs"]["whole"]["strategy"]["matrix"]["python"]
-    assert pythons == [f"3.{minor}" for minor in range(first[1], end[1])]
+    assert pythons == [f"3.{minor}" for minor in range(first[1], end[1] - 1)]  # 3.14 is accepted, but has not been run
 
 
 @pytest.fixture

@@ -56,10 +56,19 @@ def test_with_nothing_installed_it_says_what_to_install(tmp_path):
     bare = tmp_path / "bare/bin/python"
     result = subprocess.run([bare, ROOT / "doctor.py"], capture_output=True, text=True, env={"HF_HUB_OFFLINE": "1"})
     assert result.returncode == 1 and result.stderr == ""
-    assert re.search(r"^packages +FAIL  requirements\.txt: missing: torch, transformers, ", result.stdout, re.MULTILINE)
-    assert f"->    {bare} -m pip install -r requirements.txt" in result.stdout
+    assert re.search(r"^packages +FAIL  requirements-cpu\.txt: missing: torch, tran", result.stdout, re.MULTILINE)
+    assert f"->    {bare} -m pip install -r requirements-cpu.txt" in result.stdout
     assert "unknown without torch" in result.stdout and "none installed; they are optional" in result.stdout
     assert re.search(r"^sandbox +(ok|warn) +R[1-4], ", result.stdout, re.MULTILINE)  # which needs no package
+
+
+@pytest.mark.parametrize(("minor", "status"), [(10, "FAIL"), (11, "ok"), (13, "ok"), (14, "warn"), (15, "FAIL")])
+def test_the_python_versions(minor, status, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "version_info", (3, minor, 0, "final", 0))
+        [python] = doctor.python()
+    assert python.status == status and ("3.13" in python.fix) == (status != "ok")
+    assert ("has not been run on 3.14" in python.found) == (minor == 14)
 
 
 def test_a_package_that_raises_and_one_that_crashes_are_named_and_the_others_tried(tmp_path, monkeypatch):
@@ -89,21 +98,22 @@ def test_a_torch_that_does_not_see_the_gpu_of_the_driver_fails():
     )
 
 
-def test_versions_are_compared_with_the_pins_for_this_python(tmp_path, monkeypatch):
+def test_versions_are_compared_with_the_pins(tmp_path, monkeypatch):
     monkeypatch.setattr(doctor, "ROOT", tmp_path)
-    now = "{}.{}".format(*sys.version_info[:2])
-    (tmp_path / "requirements.txt").write_text(
-        f"# a comment\nrich==0.1.0\nnobody-has-this==1.0\n"
-        f'PyYAML=={doctor._version("PyYAML")}; python_version >= "{now}"\n'
-        f'PyYAML==9.9; python_version < "{now}"\n'
+    monkeypatch.setattr(doctor, "_nvidia", lambda: [])
+    (tmp_path / "requirements-cpu.txt").write_text(
+        f"# a comment\nrich==0.1.0\nnobody-has-this==1.0\nPyYAML=={doctor._version('PyYAML')}\n"
     )
-    (tmp_path / "requirements-more.txt").write_text("rich==0.1.0\n")
-    needed, more = doctor.packages()
+    (tmp_path / "requirements.txt").write_text("-r requirements-cpu.txt\nrich==0.1.0\n")
+    needed, gpu = doctor.packages()
     version = doctor._version("rich")
-    assert needed.status == "FAIL" and more.status == "warn"
+    assert needed.status == "FAIL" and gpu.status == "warn"
     assert needed.found == (
-        f"requirements.txt: missing: nobody-has-this; other versions: rich {version} (tested: 0.1.0)"
+        f"requirements-cpu.txt: missing: nobody-has-this; other versions: rich {version} (tested: 0.1.0)"
     )
+    assert gpu.fix.endswith("pip install --no-deps $(grep ^unsloth requirements.txt)")
+    monkeypatch.setattr(doctor, "_nvidia", lambda: ["NVIDIA L4, 23034 MiB, 550.54"])
+    assert [finding.fix for finding in doctor.packages()][1].endswith("pip install -r requirements.txt")
 
 
 def test_the_hub_and_its_token(monkeypatch, tmp_path):

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
-from datetime import date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -72,7 +72,7 @@ PLAIN = [
     1j, complex(-0.0, math.inf), complex(math.nan, 1), b"", b"\x00\xff", bytearray(), bytearray(b"ab\x80"),
     Decimal("1.10"), Decimal("-0"), Decimal("NaN"), Decimal("-Infinity"), Decimal("1E+400"),
     Fraction(-3, 7), Fraction(2**80, 3), {"int": "0x1"}, {"handle": 3}, [{"tuple": [1]}],
-    date(2024, 2, 29), datetime(2024, 2, 29, 1, 2, 3, 4), datetime(1, 1, 1, tzinfo=timezone.utc), timedelta(-1, 2, 3),
+    date(2024, 2, 29), datetime(2024, 2, 29, 1, 2, 3, 4), datetime(1, 1, 1, tzinfo=UTC), timedelta(-1, 2, 3),
 ]  # fmt: skip
 
 

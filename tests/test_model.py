@@ -479,12 +479,12 @@ def test_auto_passes_over_unsloth_that_is_missing_and_says_so(monkeypatch, caplo
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setitem(sys.modules, "unsloth", None)
     assert start_backend(Model(name="tiny")) == "plain"
-    assert "pip install -r requirements.txt -r requirements-unsloth.txt to train faster" in caplog.text
+    assert "pip install -r requirements.txt to train faster" in caplog.text
 
 
 def test_unsloth_that_is_missing_is_one_sentence(monkeypatch):
     monkeypatch.setitem(sys.modules, "unsloth", None)
-    with pytest.raises(ConfigError, match=r"requirements-unsloth\.txt, or set model\.backend=plain"):
+    with pytest.raises(ConfigError, match=r"grep \^unsloth requirements\.txt\), or set model\.backend=plain"):
         start_backend(Model(name="tiny", backend="unsloth"))
 
 

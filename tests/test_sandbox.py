@@ -1550,7 +1550,7 @@ def for_nobody():
 
         for interpreter in (sys.executable, "/usr/bin/python3"):
             with contextlib.suppress(OSError):
-                question = "import sys; assert (3, 10) <= sys.version_info; import lib.sandbox.pool"
+                question = "import sys; assert (3, 11) <= sys.version_info; import lib.sandbox.pool"
                 if run(interpreter, "-c", question).returncode == 0:
                     yield functools.partial(run, interpreter)
                     return

@@ -19,7 +19,7 @@ pytestmark = [
     long,
     pytest.mark.skipif(
         importlib.util.find_spec("unsloth") is None,
-        reason="Unsloth, which is optional, is not installed: pip install --no-deps -r requirements-unsloth.txt",
+        reason="Unsloth, which is optional, is not installed: pip install --no-deps $(grep ^unsloth requirements.txt)",
     ),
 ]
 ROOT = Path(__file__).parents[1]

@@ -177,7 +177,7 @@ class RemoteModel:
             return await asyncio.wait_for(tries(), self.endpoint.deadline_s)
         except _Passing as error:
             raise ReplyError(error.kind, self._clean(f"{error}, {self.endpoint.max_retries + 1} times")) from None
-        except asyncio.TimeoutError:  # not yet the builtin one in Python 3.10
+        except TimeoutError:
             about = f"; before that, {last[0].kind}: {last[0]}" if last else ""
             raise ReplyError("timeout", self._clean(f"no reply within {self.endpoint.deadline_s:g} s{about}")) from None
 

@@ -47,8 +47,9 @@ def start_backend(config: Model) -> str:
         try:
             import unsloth  # noqa: F401
         except ImportError as error:
-            how = "-r requirements.txt" if torch.cuda.is_available() else "--no-deps"
-            told = f"unsloth could not be imported ({error}); pip install {how} -r requirements-unsloth.txt"
+            on_cpu = "--no-deps $(grep ^unsloth requirements.txt)"
+            how = "-r requirements.txt" if torch.cuda.is_available() else on_cpu
+            told = f"unsloth could not be imported ({error}); pip install {how}"
             if config.backend == "unsloth":
                 raise ConfigError(f"model.backend: {told}, or set model.backend=plain") from error
             backend = "plain"

@@ -19,7 +19,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import date, datetime, timezone
+from datetime import UTC, date, datetime
 from datetime import time as clock_time
 from decimal import Decimal
 from pathlib import Path
@@ -95,7 +95,7 @@ class RunLog:
         A full disk does not stop the run: the row waits in memory and is retried at the next write.
         """
         if self._is_main:
-            now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+            now = datetime.now(UTC).isoformat(timespec="milliseconds")
             self._streams[stream].append(encode({"schema": SCHEMA, "time": now, **row}))
 
     def sync(self) -> None:

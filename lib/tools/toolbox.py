@@ -168,8 +168,7 @@ class Toolbox:
         except UserError:
             raise
         except (Exception, asyncio.CancelledError) as error:  # a tool's own bugs are told to the model, too
-            cancelled = error.__context__ if isinstance(error, asyncio.CancelledError) else None  # 3.10: has the text
-            return {"error": str(error) or str(cancelled or "") or type(error).__name__}
+            return {"error": str(error) or type(error).__name__}
         is_error = isinstance(result, dict) and list(result) == ["error"]
         return result if is_error else {"result": result}
 

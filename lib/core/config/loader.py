@@ -208,5 +208,4 @@ def section_of(field: Any) -> type[BaseModel] | None:
 
 
 def _as_section(option: Any) -> type[BaseModel] | None:
-    is_class = get_origin(option) is None and isinstance(option, type)  # Python 3.10: list[int] is an instance of type
-    return option if is_class and issubclass(option, BaseModel) else None
+    return option if isinstance(option, type) and issubclass(option, BaseModel) else None
