@@ -170,7 +170,7 @@ def test_the_cards_tell_what_was_trained_and_how_well_and_load_it(inside):
     sft, score, merged, below = (ModelCard.load(f"{folder}/README.md") for folder in folders)
     count = sum(value.numel() for value in load_file("outputs/sft/final/adapter_model.safetensors").values())
     assert f"| lora | {count:,} | targets q_proj," in sft.text and f"| lora | {count:,} |" in below.text
-    assert "**Data:** `chats.jsonl`" in sft.text and "**Licence of the base:** unknown" in sft.text
+    assert "**Data:** `chats.jsonl`" in sft.text and "**Licence of the base:** `unknown`" in sft.text
     assert re.search(r"nats per token: \d\.\d{4} in the first step, \d\.\d{4} in the last", sft.text)
     first, last = rows_of("outputs/score/evaluations.jsonl")[:: len(rows_of("outputs/score/evaluations.jsonl")) - 1]
     for row, label in ((first, "pretrain"), (last, "after stage II")):

@@ -67,6 +67,41 @@ def test_a_licence_that_is_not_told_is_unknown(tmp_path, text):
     assert licence_of(str(tmp_path)) == licence_of(None) == licence_of("nobody/nothing") == licence_of("a/b/c") == {}
 
 
+def test_a_licence_cannot_write_into_the_card(tree, make_policy, tmp_path):
+    (tmp_path / "Qwen/Qwen3-0.6B").mkdir(parents=True)
+    hostile = "mit`\\n---\\n# Owned [click](http://x)\\n<script>`"
+    text = f'---\nlicense: "{hostile}"\nlicense_name: "{hostile}"\nlicense_link: [a]\n---\n'
+    (tmp_path / "Qwen/Qwen3-0.6B/README.md").write_text(text)
+    found = card(tree, make_policy().model, [], tmp_path / "stage1/step_2", tmp_path)
+    shown = "mit' --- # Owned [click](http://x) <script>'"
+    assert found.data.license == found.data.license_name == shown and "license_link" not in found.data.to_dict()
+    assert [line for line in found.text.splitlines() if "Owned" in line] == [f"- **Licence of the base:** `{shown}`"]
+
+
+def test_a_card_shows_of_servers_the_names_of_their_models_alone(make_policy, tmp_path):
+    path = Path(__file__).parents[1] / "configs/math_replay.yaml"
+    tree = yaml.safe_load(dump(load(SelfPlayConfig, path, ["train.after_checkpoint=curl hush-1"])))
+    server = {"base_url": "https://x/v1?api-key=hush-2", "api_key_env": "hush-3", "headers": {"X-Key": "hush-4"},
+              "extra_body": {"key": "hush-5", "name": "hush-6", "pin": 4711}, "deadline_s": 4711}  # fmt: skip
+    for name in ("opponent", "teacher", "distill"):
+        tree[name] = {"weight": 0.25, "endpoint": server | {"model": f"model-of-{name}"}}
+    tree["generation"]["vllm"] = {"url": "hush-7", "options": ["--api-key", "hush-8"]}
+    tree["reward"]["options"] = {"judge": "hush-9", "depth": 3}
+    tree["train"]["key_of_another_version"] = "hush-10"
+    tree |= {"tracking": {"notes": "hush-11"}, "hub": {"repo_id": "hush/12"}}
+    card(tree, make_policy().model, [], tmp_path / "stage1/step_2", tmp_path)
+    text = (tmp_path / "README.md").read_text()
+    assert "hush" not in text and "4711" not in text
+    shown = yaml.safe_load(text.split("````yaml\n")[-1].split("````")[0])
+    assert shown["opponent"] == {"weight": 0.25, "endpoint": {"model": "model-of-opponent"}}
+    for section in ("optimizer", "prompts"):
+        assert shown[section] == {key: value for key, value in tree[section].items() if value is not None}
+    for key in ("mixture", "test_split_size"):
+        assert shown["dataset"].get(key) is not None
+    assert shown["reward"]["by_task"]["crossword"]["fn"] == "crossword" and shown["reward"]["options"] == {"depth": 3}
+    assert shown["model"]["adapters"] == tree["model"]["adapters"] and shown["seed"] == tree["seed"]
+
+
 def test_the_table_ends_at_the_step_of_the_weights(tree, make_policy, tmp_path):
     rows = [
         evaluated("pretrain", 1, 0, 0.11), evaluated("pretrain", 1, 0, 0.12, temperature=0.0),

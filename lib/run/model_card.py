@@ -25,11 +25,28 @@ from lib.core.console import WHEN, label_of, samples_of
 from lib.run.adapter_files import own_adapters
 from lib.run.directory import ADAPTER, CARD, EXTRA
 from lib.run.runlog import is_number, read_jsonl
-from lib.run.tracking import without_secrets
 
 HUB_ID = re.compile(r"[\w-][\w.-]*/[\w.-]+")
 FOLDERS = re.compile(r"(?:^|/)stage(\d+)(?:/step_(\d+))?$")
 LICENCE = ("license", "license_name", "license_link")  # as a card's metadata has them
+# what a card shows of a config: numbers and switches in SECTIONS, the TEXTS in them, and WHOLE sections
+SECTIONS = {
+    "model", "chat_template_kwargs", "dataset", "mixture", "options", "prompts", "verdict", "tests", "tool",
+    "self", "reward", "by_task", "generation", "temperature_schedule", "thinking", "optimizer", "curriculum",
+    "weighting", "skip", "easy_pool", "replay", "train", "sampler_correction", "adaptive_beta2", "eval", "distill",
+    "itself", "opponent", "snapshots", "teacher", "hint", "solve",
+}  # fmt: skip
+WHOLE = {"adapters", "from_scratch", "fn"}
+TEXTS = {
+    "run_name", "name", "revision", "adapter", "backend", "dtype", "chat_template", "attn_implementation",
+    "config_name", "split", "task", "target_field", "family_field", "truncation", "messages_field", "system",
+    "user", "self_correction", "hinted", "history", "feedback", "stop", "right", "wrong", "passed", "failed",
+    "public_field", "printed", "nothing", "request", "said", "ask", "then", "fn", "format", "answer_extractor",
+    "target_extractor", "match", "task_field", "engine", "open_tag", "close_tag", "schedule", "column", "values",
+    "value", "draw", "on_non_finite", "on_collapse", "level", "beyond", "recipe", "loss", "advantage",
+    "length_norm", "kl", "bonus_on", "bonus_to", "baseline", "shown", "direction", "offers", "outage", "pick",
+    "use", "tie_break", "modes", "hint_request", "critique_request", "train",
+}  # fmt: skip
 COLUMNS = {
     **{f"acc_attempt{number}": f"attempt {number}" for number in range(1, 10)},
     "delta": "delta", "i_to_c": "i->c", "c_to_i": "c->i", "acc": "pass@1", "pass": "pass@k",
@@ -85,7 +102,7 @@ def write_card(
         unknown_to_peft=_unknown_to_peft(tree, files, trained),
         obstacles="; ".join(f"{name}: {reason}" for name, reason in trained.obstacles.items()),
         run_config=Path(tree["output_dir"], tree["run_name"], "config.yaml") if "reward" in tree else None,
-        config=_as_yaml(json.dumps(without_secrets(tree))),
+        config=_as_yaml(json.dumps(_published(tree))),
         **(_evaluation(run, place) if run else {}),
     )
     (folder / CARD).write_text(text, encoding="utf-8")
@@ -153,7 +170,10 @@ def _is_hub_id(name: str | None) -> bool:
 
 
 def licence_of(base: str | None) -> dict[str, str]:
-    """Returns what the card of a base says of its licence, if the card is in its folder or in the Hub's local cache."""
+    """Returns the licence that the card of a base states, if the card is in its folder or in the Hub's local cache.
+
+    The texts are others': each is cut to one line that can stand between backticks.
+    """
     if not base:
         return {}
     path: Any = Path(base) / CARD
@@ -172,7 +192,9 @@ def licence_of(base: str | None) -> dict[str, str]:
         data = yaml.safe_load(found[1]) if found else None
     except yaml.YAMLError:
         return {}
-    return {key: str(data[key]) for key in LICENCE if data.get(key)} if isinstance(data, dict) else {}
+    stated = {key: data.get(key) for key in LICENCE} if isinstance(data, dict) else {}
+    texts = {key: text for key, text in stated.items() if text and isinstance(text, str)}
+    return {key: " ".join(text.replace("`", "'").split())[:200] for key, text in texts.items()}
 
 
 def _method(tree: dict[str, Any]) -> tuple[str, str]:
@@ -261,6 +283,27 @@ def _unknown_to_peft(tree: dict[str, Any], files: set[str], trained: Trained) ->
     if below := tree["model"].get("adapter"):
         return f"it stands on a base with `{below}` merged into it"
     return f"it does not know {', '.join(trained.families)}, and would leave them out" if EXTRA in files else ""
+
+
+def _published(tree: dict[str, Any], has_users_names: bool = False) -> dict[str, Any]:
+    """Returns the part of a config that reproduces the method, of servers only the models: other texts may be keys.
+
+    With `has_users_names`, the user chose the names in `tree`, and each holds a section.
+    """
+    shown = {}
+    for key, value in tree.items():
+        if isinstance(value, dict):
+            if has_users_names or key in SECTIONS:
+                shown[key] = _published(value, has_users_names=key in ("mixture", "by_task"))
+            elif key in WHOLE:
+                shown[key] = value
+            elif key == "endpoint":
+                shown[key] = {"model": value.get("model")}
+        elif value is not None:
+            values = value if isinstance(value, list) else [value]
+            if key in TEXTS or all(isinstance(item, int | float) for item in values):
+                shown[key] = value
+    return shown
 
 
 @functools.lru_cache(maxsize=1)

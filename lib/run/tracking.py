@@ -30,6 +30,7 @@ VARIABLES = {
     "tags": "WANDB_TAGS", "notes": "WANDB_NOTES", "id": "WANDB_RUN_ID", "resume": "WANDB_RESUME", "dir": "WANDB_DIR",
     "mode": "WANDB_MODE",
 }  # fmt: skip
+SECRETS = {"base_url", "api_key_env", "headers", "extra_body", "after_checkpoint"}
 
 
 class Tracker:
@@ -222,9 +223,9 @@ def _run_id(path: Path, resume: bool) -> str:
 
 
 def without_secrets(tree: dict[str, Any]) -> dict[str, Any]:
-    """Returns a config that others may read: the values of HTTP headers are hidden."""
+    """Returns a config for other eyes: values that may hold a key are set to null, or to nothing."""
     return {
-        key: dict.fromkeys(value, "[hidden]") if key == "headers" and isinstance(value, dict)
+        key: ({} if isinstance(value, dict) else None) if key in SECRETS
         else without_secrets(value) if isinstance(value, dict) else value
         for key, value in tree.items()
     }  # fmt: skip
