@@ -30,7 +30,7 @@ from lib.core.errors import ConfigError, UserError, first_line, run_script
 
 ROOT = Path(__file__).resolve().parent
 OK, WARN, FAIL = "ok", "warn", "FAIL"
-PIN = re.compile(r"([\w.-]+)==([\w.]+)")
+PIN = re.compile(r"^([\w.-]+)==([\w.]+)", re.MULTILINE)
 IMPORTED = (
     "numpy",
     "torch",
@@ -124,7 +124,7 @@ def python() -> Iterator[Finding]:
 
 def pins(file: Path) -> dict[str, str]:
     """Returns the versions that a requirements file pins, by package."""
-    return dict(pin.groups() for line in file.read_text(encoding="utf-8").splitlines() if (pin := PIN.match(line)))
+    return dict(PIN.findall(file.read_text(encoding="utf-8")))
 
 
 def packages() -> Iterator[Finding]:
@@ -331,11 +331,12 @@ def servers(config: Path | None) -> Iterator[Finding]:
         except yaml.YAMLError as error:
             raise ConfigError(f"--config {config}: {first_line(error)}; correct it") from error
     elif os.environ.get("OPENAI_BASE_URL"):
-        found = [(os.environ["OPENAI_BASE_URL"], "models", "OPENAI_API_KEY")]
+        found = [(os.environ["OPENAI_BASE_URL"].partition("?")[0], "models", "OPENAI_API_KEY")]
     for address, asked, variable in dict.fromkeys(found):
         key = os.environ.get(variable) if variable else None
         if variable and not key:
-            yield Finding("servers", FAIL, f"{address}: its key is missing", f"export {variable}=...")
+            fix = "export the variable that its api_key_env names, OPENAI_API_KEY without a config"
+            yield Finding("servers", FAIL, f"{address}: its key is missing", fix)
             continue
         status, said = _ask(f"{address.rstrip('/')}/{asked}", key)
         if status == 0:
@@ -354,7 +355,7 @@ def _endpoints(tree: Any) -> Iterator[tuple[str, str, str | None]]:
     for value in tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ():
         yield from _endpoints(value)
     if isinstance(tree, dict) and isinstance(tree.get("base_url"), str):
-        yield tree["base_url"], "models", tree.get("api_key_env")
+        yield tree["base_url"].partition("?")[0], "models", tree.get("api_key_env")
     vllm = tree.get("vllm") if isinstance(tree, dict) else None
     if isinstance(vllm, dict) and isinstance(vllm.get("url"), str):
         yield vllm["url"], "health", None

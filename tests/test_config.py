@@ -355,6 +355,32 @@ def test_a_conflict_inside_a_section_is_told_in_the_line_of_its_key(tmp_path):
     assert all(line.startswith(start) for line, start in zip(lines, starts, strict=True)), lines
 
 
+KEYS = ("sk-proj-hush", "hush me", "7hush", "hf_" + 17 * "Hu", "gsk_" + 13 * "hush", 8 * "abadcafe")
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_a_key_in_place_of_the_name_of_its_variable_is_not_printed(tmp_path, key):
+    text = SINGLE + "teacher:\n  endpoint: {model: m}\n"
+    for more, *overrides in (
+        [f"  temperature: 1\nopponent: {{endpoint: {{model: m, api_key_env: '{key}'}}}}\n"],
+        ["", f"teacher.endpoint.api_key_env={key}"],
+        ["", f"teacher.endpoint.api_key={key}"],
+        ["", f"teacher.endpoint.api_key_env:{key}"],
+        ["", f"teacher.endpoint={{model: m, api_key_env: '{key}'}}"],
+        ["", f"teacher.endpoint={key}"],
+        ["", f"teacher.endpoint.base_url=http://x/v1?api-key={key}"],
+    ):
+        with pytest.raises(ConfigError) as caught:
+            loaded(tmp_path, text + more, *overrides, kind=SelfPlayConfig)
+        assert key not in str(caught.value) and "endpoint" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["OPENAI_API_KEY", "my_key", "_K1", "THE_KEY_OF_OUR_TEACHERS_SERVER_2"])
+def test_names_of_variables_are_taken(tmp_path, name):
+    text = SINGLE + f"teacher: {{endpoint: {{model: m, api_key_env: {name}}}}}\n"
+    assert loaded(tmp_path, text, kind=SelfPlayConfig).teacher.endpoint.api_key_env == name
+
+
 @pytest.mark.parametrize("trick", ["top_p", "top_k", "min_p", "repetition_penalty"])
 def test_sampler_tricks_are_refused_with_the_reason(tmp_path, trick):
     lines = mistakes(tmp_path, GOOD, f"generation.{trick}=0.9", "generation.temperature=0")

@@ -1,7 +1,10 @@
 """What the configs of scripts that ask chats have: prompts, servers, thinking."""
 
-from typing import Any, Literal
+import re
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
+
+from pydantic import BeforeValidator
 
 from lib.core.config.section import Conflicts, Count, CountOrZero, Name, Positive, Section, Weight
 from lib.core.config.shared import wrong_address
@@ -16,6 +19,20 @@ class ChatPrompts(Section):
     # a column that holds a whole chat, used in place of `user`; `system` is put before chats without a system message
 
 
+def _name_of_variable(value: Any) -> Any:
+    """Returns the name of an environment variable. Raises ValueError, without the value, for what may be a key."""
+    # long names are in capitals: the letters of a key are mixed or small
+    if not re.fullmatch(r"[A-Z_][A-Z0-9_]{0,63}|[A-Za-z_][A-Za-z0-9_]{0,23}", str(value)):
+        raise ValueError(
+            "expected the name of an environment variable, such as OPENAI_API_KEY (in capitals if it has more than 24 "
+            "characters): export the key under such a name, and write the name here"
+        )
+    return value
+
+
+VariableName = Annotated[Name, BeforeValidator(_name_of_variable)]
+
+
 class Endpoint(Section):
     """A model behind an OpenAI-compatible server: OpenAI, Azure, Together, vLLM, llama.cpp, `transformers serve`.
 
@@ -25,7 +42,7 @@ class Endpoint(Section):
     base_url: str | None = None  # up to and including /v1; null: OPENAI_BASE_URL if that is set, else OpenAI itself
     model: Name  # the model's name on the server
     api: Literal["chat", "responses"] = "chat"  # which API to call: /chat/completions or /responses
-    api_key_env: Name | None = None  # name of the environment variable that holds the key, not the key itself;
+    api_key_env: VariableName | None = None  # name of the environment variable that holds the key, not the key itself;
     # null: no key, or OPENAI_API_KEY if base_url is null too
     azure_api_version: Name | None = None
     # such as 2024-10-21, for Azure: base_url (or AZURE_OPENAI_ENDPOINT) is then the resource's address,

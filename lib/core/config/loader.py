@@ -1,5 +1,6 @@
 """From a YAML file and overrides to a config, with all mistakes at once; and back to YAML."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast, get_args, get_origin
@@ -112,7 +113,7 @@ def _unknown_keys(kind: type[BaseModel], tree: dict) -> int:
 
 def _override(tree: dict, lines: dict[str, Any], text: str) -> list[tuple[Any, str]]:
     """Sets one `section.key=value` in the tree; returns the mistake in it, if there is one."""
-    where = f"override '{text}'"
+    where = "override '" + re.sub(r"(endpoint[\w.]*).+", r"\1=...", text) + "'"  # a value there may be a key
     key, equals, value = text.partition("=")
     if not equals or not key:
         return [(where, "expected section.key=value, for example optimizer.learning_rate=1e-5")]
@@ -160,7 +161,7 @@ def _explain(kind: type[BaseModel], tree: dict, problem: Mapping[str, Any]) -> t
         tree[name] = {k: v for k, v in value.items() if k not in SAMPLER_TRICKS}
     elif field.is_required() and section is None:
         tree[name] = "unset"
-    got = "" if problem["type"] == "value_error" else f", got {shortened(problem['input'])}"
+    got = "" if problem["type"] == "value_error" or name == "endpoint" else f", got {shortened(problem['input'])}"
     message = problem["msg"].removeprefix("Value error, ").replace("Input should be", "should be")
     return key, message[0].lower() + message[1:] + got, not has_tricks
 

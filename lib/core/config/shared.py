@@ -82,6 +82,8 @@ class TrainedModel(Model):
 
 def wrong_address(url: str) -> str:
     """Returns what is wrong with a server's address, "" if nothing is."""
+    if "?" in url or "#" in url:
+        return "no path can be added after its ? or #: end it there, and give a key by endpoint.api_key_env"
     if not re.match(r"https?://[^\s/]+", url):
         return f"no address: {url!r}; write http://HOST:PORT/v1"
     try:
