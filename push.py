@@ -21,19 +21,18 @@ if __name__ == "__main__":
 
 import argparse
 import re
-import tempfile
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from lib.core.config import HubSettings, read_tree
 from lib.core.errors import FINISHED, ConfigError, StorageError, run_script
-from lib.run.hub import MAIN
-from lib.run.outbox import OUTBOX, push_all, put, revision_of, waiting
+from lib.run.hub import MAIN, push
+from lib.run.outbox import OUTBOX, contents, push_all, put, revision_of, waiting
 
 
 def main() -> int:
-    """Puts what is to be pushed into an outbox, and empties it."""
+    """Pushes a folder of weights, or a run by way of its outbox."""
     args = command_line()
     folder, is_run = args.folder, (args.folder / "config.yaml").is_file()
     to = target(args, is_run)
@@ -53,16 +52,9 @@ def main() -> int:
         return FINISHED
     if not any(folder.glob("*.safetensors")):
         raise ConfigError(f"{folder}: no weights here, expected a run, an adapter or a model; give its folder")
-    try:
-        made = tempfile.TemporaryDirectory(prefix="rematch-push-", dir=folder.parent)  # where files can be linked
-    except OSError as error:
-        raise StorageError(
-            f"{folder.parent}: cannot be written ({error.strerror}), and push.py links files there; copy {folder} to "
-            "where you may write"
-        ) from error
-    with made as outbox:
-        fill(Path(outbox), [folder], to, args.revision)
-        push_all(Path(outbox), to, say)
+    revision = args.revision or revision_of(folder.resolve())
+    commit = push(contents(folder, to.repo_id, revision), to, revision)
+    say(f"pushed {to.repo_id}@{revision} ({commit[:12]})")
     return FINISHED
 
 

@@ -23,6 +23,7 @@ import math
 import os
 import shutil
 import time
+from contextlib import closing
 from dataclasses import asdict, replace
 from functools import partial
 from itertools import groupby
@@ -65,6 +66,7 @@ def main() -> int:
         RunLog(config.run_dir, args.resume, is_main) as log,
         Interrupts(patience) as interrupts,
         Tracker(config, bool(args.resume), screen.warn, is_main) as tracker,
+        closing(Publisher(config.run_dir, config.hub if is_main else None, screen.say, screen.warn)) as publisher,
     ):
         screen.say(f"data: {source}, {len(train)} rows to train on, {len(held_out)} held out")
         for note in notes:
@@ -75,7 +77,6 @@ def main() -> int:
         teach_to_stop(model, tokenizer, examples, screen)
         trainer = make_trainer(config, model, tokenizer, examples, held_out)
         watch = Watch(sft_checks(math.log(len(tokenizer))))
-        publisher = Publisher(config.run_dir, config.hub if is_main else None, screen.say, screen.warn)
         fingerprint = fingerprint_of(examples, held_out)
         checkpoints = checkpoints_of(trainer, config, log, fingerprint, args.allow_config_change, publisher)
         checkpoints.register(watch=watch, schedule=ScheduleState(trainer))
@@ -83,7 +84,6 @@ def main() -> int:
         checkpoint, is_finished = where_to_start(args.resume, checkpoints, steps, screen)
         publisher.start()  # for what an earlier start could not push
         if is_finished:
-            publisher.close()
             return interrupts.exit_code
         log.write_config(dump(config), now=checkpoint is not None)  # else the first save starts the run
         if checkpoint and step_of(checkpoint) >= steps:
@@ -102,7 +102,6 @@ def main() -> int:
             save(trainer, config, checkpoints, steps)
             screen.say(f"saved {config.run_dir / 'final'}")
             publisher.result(config.run_dir / "final")
-            publisher.close()
     return interrupts.exit_code
 
 

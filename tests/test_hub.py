@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -23,8 +24,9 @@ from data.builders import write_rows
 from lib.core.config import HubSettings, ScoreConfig, load
 from lib.core.errors import ConfigError
 from lib.core.interrupts import Interrupts
+from lib.run import outbox as outbox_module
 from lib.run.hub import local_adapter
-from lib.run.outbox import OUTBOX, REPO, Publisher, _locked, put, revision_of, waiting
+from lib.run.outbox import OUTBOX, REPO, Publisher, _locked, name_of, push_all, put, revision_of, waiting
 
 TOKEN = "hf_this_is_told_to_nobody"
 ROOT = Path(__file__).parents[1]
@@ -140,7 +142,7 @@ def test_a_hub_that_fails_in_the_middle_loses_nothing(hub, config, monkeypatch, 
     assert told[0].endswith("Training goes on; to push what is missing: python push.py outputs/run")
     outbox = Path("outputs/run/to_hub")
     assert len(waiting(outbox)) == 3 and "adapter_model.safetensors" not in hub.repos["me/run"].branches["main"]
-    kept = {folder.name: files_in(folder) for folder in waiting(outbox)}
+    kept = {name_of(folder): files_in(folder) for folder in waiting(outbox)}
 
     hub.refuses = lambda method, path: 0
     told = subprocess.run([sys.executable, ROOT / "push.py", "outputs/run"], capture_output=True, text=True, check=True)
@@ -160,7 +162,7 @@ def test_a_hub_that_fails_in_the_middle_loses_nothing(hub, config, monkeypatch, 
 def test_what_a_run_could_not_push_goes_when_it_is_resumed(hub, config, monkeypatch, capsys):
     hub.refuses = lambda method, path: 403 if path != "" else 0
     assert call(monkeypatch, train, "--config", config) == 0
-    assert len(waiting(Path("outputs/run/to_hub"))) == 4 and hub.repos == {}
+    assert len(waiting(Path("outputs/run/to_hub"))) == 5 and hub.repos == {}  # main twice: of each stage
     hub.refuses = lambda method, path: 0
     assert call(monkeypatch, train, "--config", config, "--resume") == 0
     assert sorted(hub.repos["me/run"].branches) == REVISIONS and "pushed to me/run" in capsys.readouterr().out
@@ -185,10 +187,11 @@ def test_folders_are_pushed_by_hand_a_whole_model_and_a_run_that_knew_no_hub(hub
     assert (
         'AutoModelForCausalLM.from_pretrained("me/whole", dtype="auto")' in whole.branches["main"]["README.md"].decode()
     )
+    before = sorted(folder.name for folder in Path("outputs/sft").iterdir() if folder.is_dir())
     assert call(monkeypatch, push, "outputs/sft/final", "--to", "me/again", "--revision", "v1", "--public") == 0
     assert sorted(hub.repos["me/again"].branches) == ["main", "v1"]
     assert hub.repos["me/again"].branches["v1"]["model.safetensors"] == whole.branches["main"]["model.safetensors"]
-    assert not [*Path("outputs/sft").glob("rematch-push-*")]
+    assert sorted(folder.name for folder in Path("outputs/sft").iterdir() if folder.is_dir()) == before
     assert call(monkeypatch, train, "--config", config, "hub=null") == 0
     assert not Path("outputs/run/to_hub").exists()
     assert call(monkeypatch, push, "outputs/run", "--to", "me/late") == 0
@@ -223,7 +226,7 @@ def test_what_waits_for_one_repository_goes_to_no_other(hub, monkeypatch):
     (weights / "adapter_model.safetensors").write_bytes(b"weights")
     (run / "config.yaml").write_text("hub: {repo_id: me/run}")
     put(weights, run / OUTBOX, settings, "stage1-step_2")
-    with pytest.raises(ConfigError, match="stage1-step_2: waits for me/run, not for me/other; push it first"):
+    with pytest.raises(ConfigError, match="stage1-step_2 waits for me/run, not for me/other; push it first"):
         call(monkeypatch, push, run, "--to", "me/other")
     with pytest.raises(ConfigError, match="--revision v1: what waits in run/to_hub has revisions of its own"):
         call(monkeypatch, push, run, "--to", "me/run", "--revision", "v1")
@@ -233,17 +236,63 @@ def test_what_waits_for_one_repository_goes_to_no_other(hub, monkeypatch):
     assert REPO not in hub.repos["me/run"].branches["stage1-step_2"] and not waiting(run / OUTBOX)
 
 
+def weights_in(folder, content=b"weights"):
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "adapter_model.safetensors").unlink(missing_ok=True)
+    (folder / "adapter_model.safetensors").write_bytes(content)
+    return folder
+
+
 def test_a_signal_ends_the_wait_for_the_process_of_an_earlier_start(tmp_path):
-    weights, said = tmp_path / "stage1/step_2", []
-    weights.mkdir(parents=True)
-    (weights / "adapter_model.safetensors").write_bytes(b"weights")
+    weights, said = weights_in(tmp_path / "stage1/step_2"), []
     publisher = Publisher(tmp_path, HubSettings(repo_id="me/run"), said.append, said.append)
     with _locked(tmp_path / OUTBOX), Interrupts() as interrupts:
         publisher.result(weights)
         interrupts.note(signal.SIGTERM)
         publisher.close()
-    assert said[0] == "pushing to me/run: stage1-step_2" and said[1].startswith("not all of it is pushed yet")
-    assert len(said) == 2 and publisher._process is None
+    assert said == [
+        "pushing to me/run: stage1-step_2",
+        f"not pushed yet: stage1-step_2; later: python push.py {tmp_path}",
+    ]
+    assert publisher._process is None
+
+
+def test_what_comes_while_the_pushing_process_ends_is_pushed(hub, tmp_path, monkeypatch):
+    script = tmp_path / "lingering.py"  # push.py, which takes a while to end
+    script.write_text(f"import sys, time\nsys.path.insert(0, {str(ROOT)!r})\nimport push\npush.main()\ntime.sleep(2)")
+    monkeypatch.setattr(outbox_module, "PUSH", script)
+    run, said = tmp_path / "run", []
+    run.mkdir()
+    (run / "config.yaml").write_text("hub: {repo_id: me/run}")
+    publisher = Publisher(run, HubSettings(repo_id="me/run"), said.append, said.append)
+    for number in (1, 2):
+        publisher.result(weights_in(run / f"stage{number}", f"stage {number}".encode()))
+        deadline = time.monotonic() + 60
+        while number == 1 and waiting(run / OUTBOX):
+            assert time.monotonic() < deadline, (run / OUTBOX / "push.log").read_text()
+            time.sleep(0.01)
+    assert publisher._process.poll() is None  # it has looked for the last time
+    publisher.close()
+    assert hub.repos["me/run"].branches["main"]["adapter_model.safetensors"] == b"stage 2"
+    assert waiting(run / OUTBOX) == [] and said[-1] == "pushed to me/run"
+
+
+def test_a_run_that_ends_says_what_is_not_pushed(hub, tmp_path):
+    hub.refuses = lambda method, path: 403
+    run, said, warned = tmp_path / "run", [], []
+    publisher = Publisher(run, HubSettings(repo_id="me/run"), said.append, warned.append)
+    publisher.result(weights_in(run / "stage1"))
+    publisher.close()
+    assert len(warned) == 1 and said[-1] == f"not pushed yet: main; later: python push.py {run}"
+
+
+def test_only_the_newest_weights_of_a_revision_are_pushed(hub, tmp_path):
+    settings, said = HubSettings(repo_id="me/run"), []
+    for number in (1, 2):
+        put(weights_in(tmp_path / f"stage{number}", b"%d" % number), tmp_path / OUTBOX, settings, "main")
+    push_all(tmp_path / OUTBOX, settings, said.append)
+    assert len(said) == 1 and hub.repos["me/run"].branches["main"]["adapter_model.safetensors"] == b"2"
+    assert waiting(tmp_path / OUTBOX) == []
 
 
 def test_a_smoke_run_pushes_nothing(config):

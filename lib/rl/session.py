@@ -120,6 +120,7 @@ class Session:
             ) as self.log,
             Interrupts(patience=LAUNCHER_SECONDS if several else 0.0) as self.signals,
             self.tracker,
+            contextlib.closing(self.publisher),
             self.task.engine.open(config.run_dir / ENGINE_FOLDER),
         ):
             self.signals.where = self.where
@@ -160,8 +161,6 @@ class Session:
                     config.run_dir, f"{self.where()}: ", "; fix it, then continue with --resume", rank
                 ) from error
             self._say_if_any(self.profile.close())
-            if not self.signals.received:
-                self.publisher.close()
             self.accelerator.end_training()
 
     def _refuse_other_length(self, path: Path | None) -> None:

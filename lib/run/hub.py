@@ -5,7 +5,7 @@ Its client would retry for a minute. The token is the client's affair: HF_TOKEN,
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from lib.core.config import HubSettings, Upload
@@ -58,23 +58,21 @@ def upload(path: Path, to: Upload) -> None:
         hub.upload_file(path_or_fileobj=path, path_in_repo="train.jsonl", repo_id=to.repo_id, repo_type="dataset")
 
 
-def push(folder: Path, to: HubSettings, revision: str) -> str:
-    """Commits the weights in a folder, and what stands beside them, to a revision; returns the id of the commit.
+def push(files: Mapping[str, Path | bytes], to: HubSettings, revision: str) -> str:
+    """Commits files, by name, to a revision; returns the id of the commit.
 
     The repository and the branch are made if they are not there; other files in them stay. What an earlier attempt
     has uploaded is not uploaded again. ConfigError if the Hub refuses or cannot be reached.
     """
-    from huggingface_hub import HfApi
+    from huggingface_hub import CommitOperationAdd, HfApi
 
     with _told(f"hub.repo_id: '{to.repo_id}' could not be written", ""):
         hub = HfApi()
         hub.create_repo(to.repo_id, private=to.private, exist_ok=True)
         if revision != MAIN:
             hub.create_branch(to.repo_id, branch=revision, exist_ok=True)
-        done = hub.upload_folder(
-            repo_id=to.repo_id, folder_path=folder, revision=revision, commit_message=f"Weights of {revision}",
-            allow_patterns=[*WEIGHTS, *BESIDE],
-        )  # fmt: skip
+        additions = [CommitOperationAdd(name, content) for name, content in files.items()]
+        done = hub.create_commit(to.repo_id, additions, commit_message=f"Weights of {revision}", revision=revision)
     return str(done.oid)
 
 

@@ -1,9 +1,10 @@
 """Trained weights that wait in a run until the Hub has them, so that a Hub that fails costs nothing.
 
-    RUN/to_hub/stage1-step_200/   what is to become this revision: links to the files of a checkpoint, and its card
-    RUN/to_hub/push.log           what the pushing process has said
+    RUN/to_hub/stage1-step_200~<time>/   what is to become this revision: links to a checkpoint's files, and its card
+    RUN/to_hub/push.log                  output of the pushing process
 
-Each folder has a file `.repo`, which is not pushed: the repository that it waits for.
+Each folder has a file `.repo`, which is not pushed: the repository that it waits for. A folder is never changed, and
+only the pushing process removes it, so weights that arrive during a push are not lost.
 
 Training puts folders here and goes on; a process of its own, `push.py RUN`, empties the outbox, oldest first. Whatever
 is left, after an error, a kill or a full disk, is pushed when the run is resumed, or by the same command.
@@ -42,22 +43,34 @@ def revision_of(folder: Path) -> str:
     return f"{found[1]}-{found[2]}" if found else MAIN
 
 
-def put(folder: Path, outbox: Path, to: HubSettings, revision: str) -> Path:
-    """Puts the weights of a folder into an outbox, in the place of older ones of this revision. Raises OSError.
+def contents(folder: Path, repo: str, revision: str) -> dict[str, Path | bytes]:
+    """Returns the files of a folder that go to the Hub, by name; the card names the weights as the Hub will."""
+    files: dict[str, Path | bytes] = {
+        file.name: file
+        for file in sorted(folder.iterdir())
+        if file.is_file() and any(fnmatch(file.name, pattern) for pattern in (*WEIGHTS, *BESIDE))
+    }
+    if CARD in files:
+        files[CARD] = _as_on_the_hub((folder / CARD).read_text(encoding="utf-8"), folder, repo, revision).encode()
+    return files
 
-    Files are linked: they stay when the run deletes an old checkpoint. The card names them as the Hub will.
+
+def put(folder: Path, outbox: Path, to: HubSettings, revision: str) -> Path:
+    """Puts the weights of a folder into an outbox as the newest of this revision. Raises OSError.
+
+    Files are linked: they stay when the run deletes an old checkpoint.
     """
-    final, part = outbox / revision, outbox / f"{revision}.tmp"
-    shutil.rmtree(part, ignore_errors=True)
+    final = outbox / f"{revision}~{time.time_ns()}"
+    part = final.with_name(f"{final.name}.tmp")
+    for leftover in outbox.glob("*.tmp"):
+        shutil.rmtree(leftover, ignore_errors=True)
     part.mkdir(parents=True)
-    for file in sorted(folder.iterdir()):
-        if file.is_file() and file.name != CARD and any(fnmatch(file.name, each) for each in (*WEIGHTS, *BESIDE)):
-            _link(file, part / file.name)
-    if (folder / CARD).is_file():
-        text = (folder / CARD).read_text(encoding="utf-8")
-        (part / CARD).write_text(_as_on_the_hub(text, folder, to.repo_id, revision), encoding="utf-8")
+    for name, content in contents(folder, to.repo_id, revision).items():
+        if isinstance(content, bytes):
+            (part / name).write_bytes(content)
+        else:
+            _link(content, part / name)
     (part / REPO).write_text(to.repo_id, encoding="utf-8")
-    shutil.rmtree(final, ignore_errors=True)
     os.replace(part, final)
     return final
 
@@ -72,6 +85,11 @@ def waiting(outbox: Path) -> list[Path]:
     return [folder for *_, folder in sorted(found)]
 
 
+def name_of(folder: Path) -> str:
+    """Returns the revision that a folder of an outbox is to become."""
+    return folder.name.partition("~")[0]
+
+
 def push_all(outbox: Path, to: HubSettings, say: Callable[[str], None]) -> None:
     """Pushes what is in an outbox until nothing is; what was pushed is removed. One process at a time does it.
 
@@ -80,34 +98,31 @@ def push_all(outbox: Path, to: HubSettings, say: Callable[[str], None]) -> None:
     """
     with _locked(outbox):
         while folders := waiting(outbox):
-            folder = next((each for each in folders if _repo_of(each) in (None, to.repo_id)), None)
-            if folder is None:
+            mine = [folder for folder in folders if _repo_of(folder) in (None, to.repo_id)]
+            if not mine:
                 raise ConfigError(
-                    f"{folders[0]}: waits for {_repo_of(folders[0])}, not for {to.repo_id}; push it first: python "
-                    f"push.py {outbox.parent} --to {_repo_of(folders[0])}, or delete the folder"
+                    f"{outbox}: {name_of(folders[0])} waits for {_repo_of(folders[0])}, not for {to.repo_id}; push it "
+                    f"first: python push.py {outbox.parent} --to {_repo_of(folders[0])}, or delete {folders[0]}"
                 )
-            inode = _inode(folder)
-            try:
-                commit = push(folder, to, folder.name)
-            except ConfigError:
-                if _inode(folder) == inode:
-                    raise
-                continue  # newer weights of this revision came meanwhile
-            if _inode(folder) == inode:
-                shutil.rmtree(folder)
-            say(f"pushed {to.repo_id}@{folder.name} ({commit[:12]})")
+            folder, revision = mine[0], name_of(mine[0])
+            if revision not in map(name_of, mine[1:]):  # else newer weights of this revision wait, too
+                commit = push(contents(folder, to.repo_id, revision), to, revision)
+                say(f"pushed {to.repo_id}@{revision} ({commit[:12]})")
+            done = folder.rename(folder.with_name(f"{folder.name}.tmp"))  # a kill must not leave half of it waiting
+            shutil.rmtree(done, ignore_errors=True)
 
 
 class Publisher:
     """Pushes the weights of one run while it trains, in a process of its own; does nothing without `to`.
 
-    Nothing of it can stop the run: what fails is one warning, with the command that completes it.
+    It never stops the run: a failure is one warning, with the command that completes it.
     """
 
     def __init__(self, run: Path, to: HubSettings | None, say: Callable[[str], None], warn: Callable[[str], None]):
         self._outbox, self._run, self._to, self._say, self._warn = run / OUTBOX, run, to, say, warn
         self._process: subprocess.Popen | None = None
-        self._has_warned = False
+        self._has_warned = self._has_begun = False
+        self._left_out: list[str] = []  # folders that could not be put into the outbox
 
     def checkpoint(self, folder: Path) -> None:
         """Publishes a checkpoint as a revision of its own, if the config wants it and it has been trained."""
@@ -121,7 +136,8 @@ class Publisher:
         try:
             put(folder, self._outbox, self._to, revision_of(folder))
         except OSError as error:
-            self._tell(f"{folder} could not be put into {self._outbox} ({error})", f"{folder} --to {self._to.repo_id}")
+            self._left_out.append(f"{folder} --to {self._to.repo_id}")
+            self._tell(f"{folder} could not be put into {self._outbox} ({error})", self._left_out[-1])
         self.start()
 
     def start(self) -> None:
@@ -138,39 +154,35 @@ class Publisher:
                 self._process = subprocess.Popen(
                     command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=alone
                 )
+            self._has_begun = True
         except OSError as error:
             self._tell(f"nothing can be pushed ({error})", str(self._run))
 
     def close(self) -> None:
-        """Waits until everything is pushed, or has failed, or a signal comes.
-
-        Call it at the end of a run; an interrupted run does not.
-        """
+        """Waits until everything is pushed, or has failed, or a signal comes; says what is left, and how to push it."""
         if self._to is None:
             return
-        self.start()  # for what came while the last process was about to end
-        if self._is_at_work():
-            self._say(f"pushing to {self._to.repo_id}: {', '.join(each.name for each in waiting(self._outbox))}")
-        is_anothers = self._process is None
-        is_done = self._has_ended()
-        if is_done and is_anothers:
-            self.start()  # for what it has left
-            is_done = self._has_ended()
-        if not is_done:
-            self._say(f"not all of it is pushed yet; for what will be missing: python push.py {self._run}")
-        elif not self._has_warned and not waiting(self._outbox):
+        if names := self._names():
+            self._say(f"pushing to {self._to.repo_id}: {names}")
+        interrupts = current()
+        for _ in range(2):  # again for what was put here while the process was about to end
+            if interrupts and interrupts.received:
+                break
+            self.start()
+            while self._is_at_work() and not (interrupts and interrupts.received):
+                time.sleep(BEAT_SECONDS)
+        left = [*self._left_out, *([str(self._run)] if waiting(self._outbox) else [])]
+        if left:
+            commands = "; ".join(f"python push.py {arguments}" for arguments in left)
+            self._say(f"not pushed yet: {', '.join(filter(None, [self._names(), *self._left_out]))}; later: {commands}")
+        elif self._has_begun:
             self._say(f"pushed to {self._to.repo_id}")
 
-    def _has_ended(self) -> bool:
-        """Waits until no process is at work, which it returns, or a signal has come."""
-        while self._is_at_work():
-            if (interrupts := current()) and interrupts.received:
-                return False
-            time.sleep(BEAT_SECONDS)
-        return True
+    def _names(self) -> str:
+        return ", ".join(dict.fromkeys(map(name_of, waiting(self._outbox))))
 
     def _is_at_work(self) -> bool:
-        """Tells whether the process runs, or that of an earlier start; warns of one that has failed."""
+        """True if this process or that of an earlier start is pushing; warns of one that has failed."""
         if self._process is None:
             return _is_locked(self._outbox)
         code = self._process.poll()
@@ -217,12 +229,6 @@ def _repo_of(folder: Path) -> str | None:
     """Returns the repository that a folder waits for; None where an older version has put it there."""
     with contextlib.suppress(FileNotFoundError):
         return (folder / REPO).read_text(encoding="utf-8")
-    return None
-
-
-def _inode(folder: Path) -> int | None:
-    with contextlib.suppress(FileNotFoundError):
-        return folder.stat().st_ino
     return None
 
 
