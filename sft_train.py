@@ -58,6 +58,7 @@ def main() -> int:
     args, config = command_line()
     source, train, held_out, notes = load_chats(config.dataset, config.prompts.system)
     from lib.core.console import Screen
+    from lib.run.distributed import interrupted
 
     is_main = int(os.environ.get("RANK", 0)) == 0
     screen = Screen(is_main)
@@ -86,22 +87,22 @@ def main() -> int:
         if is_finished:
             return interrupts.exit_code
         log.write_config(dump(config), now=checkpoint is not None)  # else the first save starts the run
+        pace = StepPace(config.train, examples, len(held_out), rows_of_step(trainer))
+        callback = reporter(config, checkpoints, checkpoint, log, screen, interrupts, watch, tracker, pace)
         if checkpoint and step_of(checkpoint) >= steps:
             checkpoints.load(checkpoint)
         else:
             screen.say(planned(trainer, examples, held_out, steps, checkpoint))
-            pace = StepPace(config.train, examples, len(held_out), rows_of_step(trainer))
-            trainer.add_callback(
-                reporter(config, checkpoints, checkpoint, log, screen, interrupts, watch, tracker, pace)
-            )
+            trainer.add_callback(callback)
             show(trainer, screen)
             trainer.train(resume_from_checkpoint=checkpoint and str(checkpoint))
         for line in watch.closing():
             screen.say(line)
-        if not interrupts.received:
+        if not callback.is_left:
             save(trainer, config, checkpoints, steps)
             screen.say(f"saved {config.run_dir / 'final'}")
             publisher.result(config.run_dir / "final")
+        interrupted(interrupts, trainer.accelerator)  # waits: a process that ends with 143 makes the launcher end all
     return interrupts.exit_code
 
 
@@ -256,7 +257,7 @@ def reporter(
     from transformers import TrainerCallback
 
     from lib.core.console import until
-    from lib.run.distributed import highest
+    from lib.run.distributed import interrupted
     from lib.run.manifest import set_aside
     from lib.run.states import random_states, set_random_states
 
@@ -264,6 +265,7 @@ def reporter(
 
     class Reporter(TrainerCallback):
         shown, drawn = 0.0, None
+        is_left = False  # before the last step, because of a signal
 
         def on_train_begin(self, args, state, control, **_):
             if checkpoint:
@@ -278,12 +280,6 @@ def reporter(
             if self.drawn:
                 set_random_states(self.drawn)
                 self.drawn = None
-
-        def on_step_end(self, args, state, control, **_):
-            number = highest(interrupts.received or 0, checkpoints.accelerator)  # all processes stop together
-            if number:
-                interrupts.note(number)
-                control.should_training_stop = True
 
         def on_log(self, args, state, control, logs, **_):
             if "eval_loss" in logs:
@@ -308,18 +304,21 @@ def reporter(
             self.show(row, state, control)
             self.heed(watch.step(row))
             if not control.should_evaluate:
-                self.save_if_due(state)
+                self.end_step(state, control)
 
         def on_evaluate(self, args, state, control, **_):
             pace.evaluated()
-            self.save_if_due(state)
+            self.end_step(state, control)
 
-        def save_if_due(self, state):
-            """Saves a checkpoint if one is due; called last in a step, after its rows are logged."""
+        def end_step(self, state, control):
+            """Saves a checkpoint if one is due, and stops training after a signal; the rows of the step are logged."""
             is_last = state.global_step >= state.max_steps
-            if interrupts.received or (every and (state.global_step % every == 0 or is_last)):
+            # asked once in a step, since all processes save together; after the last step the result is saved anyway
+            self.is_left = interrupted(interrupts, checkpoints.accelerator) and not is_last
+            if self.is_left or (every and (state.global_step % every == 0 or is_last)):
                 folder = checkpoints.save(1, state.global_step)
-            if interrupts.received:
+            if self.is_left:
+                control.should_training_stop = True
                 screen.say(f"saved at step {state.global_step}; continue with --resume, from {folder}")
 
         def heed(self, alarms):

@@ -197,6 +197,27 @@ def test_an_interrupted_run_goes_on_bit_for_bit(folder, monkeypatch, capsys):
     assert all(torch.equal(straight[name], resumed[name]) for name in straight)
 
 
+@pytest.mark.parametrize("step", [2, 6])
+def test_a_signal_while_a_step_is_logged_stops_after_it(folder, monkeypatch, capsys, step):
+    real = sft_train.StepPace.step
+
+    def step_then_terminate(pace, number):
+        real(pace, number)
+        if number == step:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(sft_train.StepPace, "step", step_then_terminate)
+    options = ("dataset.test_split_size=0", "train.checkpoint_every=0", "train.steps=6")
+    assert run(monkeypatch, *options) == 143
+    assert [row["step"] for row in logged("tiny")] == list(range(1, step + 1))
+    checkpoints = [path.name for path in Path("outputs/tiny").glob("stage1/step_*")]
+    assert checkpoints == (["step_2"] if step == 2 else [])  # the result is there after the last step
+    assert Path("outputs/tiny/final").exists() == (step == 6)
+    capsys.readouterr()
+    assert run(monkeypatch, *options, "--resume") == 0
+    assert ("this run is finished" in capsys.readouterr().out) == (step == 6)
+
+
 def test_other_data_and_another_config_are_refused(folder, monkeypatch):
     assert run(monkeypatch, "train.checkpoint_every=3", "train.steps=3") == 0
     final = weights("tiny")

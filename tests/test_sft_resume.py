@@ -28,6 +28,7 @@ from data.builders import write_rows
 from lib.core.config import FromScratch
 from lib.core.errors import run_script
 from lib.model.scratch import build
+from lib.rl.supervised import StepPace
 from lib.run.checkpoint import Checkpoints
 from lib.run.manifest import MANIFEST, problems
 
@@ -136,6 +137,7 @@ class Moments:
         Checkpoints.save = self._during("saving", Checkpoints.save)
         Checkpoints.load = self._during(None, Checkpoints.load)  # a straight run has none
         sft_train.save = self._during("result", sft_train.save)
+        StepPace.step = self._during("logging", self._counted(StepPace.step))
 
     def _during(self, what, real):
         def call(first, *arguments, **options):
@@ -388,9 +390,10 @@ def test_two_processes_train_stop_and_resume_together(template, tmp_path, option
     assert {path.name for path in (two.dir / "stage1").iterdir()} == {"step_2", "step_4"}
     assert (two.dir / "stage1/step_4/random_states_1.pkl").exists()
     # the second process gets a SIGTERM, and both leave
-    signalled = {"kill_in": ["train 3", 1], "signals": [signal.SIGTERM]}
-    again.start_two(*options, code=143, plans=({}, signalled))
-    assert "saved at step 3" in again.said()
+    for moment, step in (("train 1", 1), ("logging 3", 3)):
+        signalled = {"kill_in": [moment, 1], "signals": [signal.SIGTERM]}
+        again.start_two(*options, code=143, plans=({}, signalled))
+        assert f"saved at step {step}" in again.said()
     assert "launch with --num_processes 2" in again.start(*options, code=2)
     assert all(map(torch.equal, weights[0], again.start_two(*options)[1]))
     files = [{p.name: p.read_bytes() for p in run.dir.glob("final/*.safetensors")} for run in (two, again)]

@@ -27,7 +27,7 @@ from lib.run import fingerprints
 from lib.run.adapter_files import load_adapter, save_weights
 from lib.run.checkpoint import Checkpoints
 from lib.run.directory import step_of
-from lib.run.distributed import collect, highest, make_accelerator, without_launcher
+from lib.run.distributed import collect, interrupted, make_accelerator, without_launcher
 from lib.run.manifest import storage_errors
 from lib.run.model_card import trained_in, write_card
 from lib.run.outbox import Publisher
@@ -375,11 +375,8 @@ class Session:
             self.screen.say(text)
 
     def interrupted(self) -> bool:
-        """Tells whether a signal asks to stop. All processes agree, because they save together."""
-        number = highest(self.signals.received or 0, self.accelerator)
-        if number:
-            self.signals.note(number)
-        return number > 0
+        """True if a signal asks to stop; all processes agree."""
+        return interrupted(self.signals, self.accelerator)
 
     def leave(self, when: str = "") -> int:
         """Saves the finished step after a signal and prints how to resume. Returns the exit code."""

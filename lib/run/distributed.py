@@ -9,6 +9,7 @@ from accelerate.utils import DistributedDataParallelKwargs, gather_object
 
 from lib.core.clock import phase
 from lib.core.errors import ConfigError
+from lib.core.interrupts import Interrupts
 
 Item = TypeVar("Item")
 LAUNCHER = ("RANK", "WORLD_SIZE", "LOCAL_", "MASTER_", "GROUP_", "ROLE_", "TORCHELASTIC_", "ACCELERATE_", "FSDP_")
@@ -84,6 +85,14 @@ def highest(value: int, accelerator: Accelerator) -> int:
         return value
     _begin_to_wait()
     return int(accelerator.gather(torch.tensor([value], device=accelerator.device)).max())
+
+
+def interrupted(signals: Interrupts, accelerator: Accelerator) -> bool:
+    """True if a signal to stop has reached any process; then all have it, because they save together."""
+    number = highest(signals.received or 0, accelerator)
+    if number:
+        signals.note(number)
+    return number > 0
 
 
 def anywhere(value: Any, accelerator: Accelerator) -> bool:
