@@ -1,5 +1,6 @@
 """Shared by all parts.
 
+output        stdout and stderr that may fail without ending a run
 errors        mistakes that a user can fix: one sentence and an exit code
 registry      callables that YAML picks by name or by dotted path
 conditions    conditions that every run of a sweep must meet, in one line

@@ -15,6 +15,8 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
+from lib.core.output import protect_output
+
 FINISHED = 0
 INTERRUPTED = 130  # Ctrl-C, after a checkpoint if there is a run
 TERMINATED = 143  # SIGTERM or SIGHUP, after a checkpoint
@@ -166,6 +168,7 @@ def run_script(main: Callable[[], int]) -> None:
     An out-of-memory error that is not yet a UserError is reported the same way. Call this before torch is imported, see
     `let_threads_wait`.
     """
+    protect_output()
     let_threads_wait()
     before = signal.getsignal(signal.SIGINT)
     end_at_ctrl_c()

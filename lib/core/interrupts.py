@@ -50,13 +50,11 @@ class Interrupts:
         self.where: Callable[[], str] | None = None  # the current activity, for messages
         self._patience = patience
         self._old: dict[int, Any] = {}
-        self._terminals: list[int] = []  # which of stdout and stderr may be closed by a SIGHUP
 
     def __enter__(self) -> "Interrupts":
         if threading.current_thread() is threading.main_thread():
             is_kept = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
             numbers = [number for number in EXIT_CODES if not (is_kept and number == signal.SIGHUP)]
-            self._terminals = [descriptor for descriptor in (1, 2) if os.isatty(descriptor)]
             self._old = {number: signal.signal(number, self._handle) for number in numbers}
         _open.append(self)
         return self
@@ -90,8 +88,6 @@ class Interrupts:
             _leavable.remove(self)
 
     def _handle(self, number: int, _: object) -> None:
-        if number == signal.SIGHUP:
-            self._drop_terminals()
         if self.received is None:
             self.note(number)
             # print() is not safe here: the signal may have come in the middle of another print
@@ -99,14 +95,6 @@ class Interrupts:
                 os.write(2, b"\nfinishing what is under way, then saving; press again to stop at once\n")
         elif number != signal.SIGHUP and time.monotonic() - self.since >= self._patience:
             os._exit(EXIT_CODES[number])
-
-    def _drop_terminals(self) -> None:
-        """Sends output for closed terminals to /dev/null: printing would raise, and no checkpoint would be saved."""
-        for descriptor in self._terminals:
-            if not os.isatty(descriptor):
-                null = os.open(os.devnull, os.O_WRONLY)
-                os.dup2(null, descriptor)
-                os.close(null)
 
 
 def current() -> Interrupts | None:

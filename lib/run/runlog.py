@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lib.core.errors import ConfigError, StorageError
+from lib.core.output import lost_output
 from lib.run.directory import lock, refuse_existing
 from lib.run.machine import MACHINE, describe_machine
 
@@ -92,11 +93,13 @@ class RunLog:
     def write(self, stream: str, row: Mapping[str, Any]) -> None:
         """Appends one row to a stream, with `schema` and the UTC `time` added; NaN and infinities become null.
 
+        The first row of metrics after stdout or stderr failed says so, as `lost_output`.
         A full disk does not stop the run: the row waits in memory and is retried at the next write.
         """
         if self._is_main:
             now = datetime.now(UTC).isoformat(timespec="milliseconds")
-            self._streams[stream].append(encode({"schema": SCHEMA, "time": now, **row}))
+            lost = {"lost_output": text} if stream == "metrics" and (text := lost_output()) else {}
+            self._streams[stream].append(encode({"schema": SCHEMA, "time": now, **row, **lost}))
 
     def sync(self) -> None:
         """Waits until every row written so far is on disk; call it once per optimizer step."""
