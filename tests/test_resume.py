@@ -453,6 +453,30 @@ def test_refusals_need_no_torch(half):
         assert done.stdout.endswith("False\n"), done.stderr
 
 
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGKILL, -signal.SIGKILL)])
+def test_the_command_after_a_checkpoint_ends_with_the_run(mine, number, code):
+    command = "sh -c 'sleep 300 & echo $$ $! > {checkpoint}/../pids; wait'"
+    run = mine.launch(f"train.after_checkpoint={command}")
+    written = mine.dir / "stage1/pids"
+    forks.wait_for(lambda: written.exists() and written.read_text().endswith("\n"), run, mine.folder / "said.txt")
+    os.kill(run.pid, number)
+    run.join(60)
+    assert run.exitcode == code
+    assert ("train.after_checkpoint: stopped after" in (mine.folder / "said.txt").read_text()) == (code == 143)
+    processes = [Path("/proc", pid) for pid in written.read_text().split()]
+    end = time.monotonic() + 10
+    while any(map(is_running, processes)):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def is_running(process: Path) -> bool:
+    try:
+        return "\nState:\tZ" not in (process / "status").read_text()
+    except FileNotFoundError:
+        return False
+
+
 @long
 def test_two_runs_in_one_folder(mine, straight):
     stopped = mine.launch(kill_at=straight.saved["stage1/step_1"], signals=[signal.SIGSTOP])

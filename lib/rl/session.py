@@ -3,7 +3,7 @@
 import contextlib
 import dataclasses
 import os
-import subprocess
+import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from accelerate.utils import set_seed
 
+from lib.core.children import Children
 from lib.core.clock import Clock, Profile
 from lib.core.config import Eval, command_after, dump
 from lib.core.console import Screen, Telling, answered, attempts_of, with_best
@@ -40,6 +41,7 @@ from lib.text.data import digest_of
 OVER = 3  # the stage of a run that is finished
 ENGINE_FOLDER = "engine"  # in the run directory; its log is beside it
 SHOWN = 1000  # numbers of an adapter in a histogram, about
+COMMAND_TICK = 0.1  # seconds between two looks at train.after_checkpoint
 RESTORES = 3  # per stage; if the policy breaks at an eighth of its learning rate, the rate is not the cause
 
 
@@ -413,15 +415,19 @@ class Session:
         folder, command = self.checkpoints.save(stage, step), self.config.train.after_checkpoint
         if command and self.accelerator.is_main_process:
             log = self.config.run_dir / "after_checkpoint.log"
+            words = command_after(command, folder, stage, step)
             try:
-                with open(log, "a", encoding="utf-8") as output:
-                    words, alone = command_after(command, folder, stage, step), without_launcher(os.environ)
-                    code = subprocess.call(words, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=alone)
+                with Children() as children:  # which kills what still runs at the end, also at that of this process
+                    pid = children.start(words, log, without_launcher(os.environ))
+                    while not (codes := children.ended()) and not self.signals.received:
+                        time.sleep(COMMAND_TICK)
             except OSError as error:
                 self.screen.warn(f"train.after_checkpoint: cannot be run ({error})")
-            else:
-                if code:
-                    self.screen.warn(f"train.after_checkpoint: ended with exit code {code} after {folder}, see {log}")
+                return
+            if not codes:
+                self.screen.warn(f"train.after_checkpoint: stopped after {folder}, because the run was; see {log}")
+            elif codes[pid]:
+                self.screen.warn(f"train.after_checkpoint: ended with exit code {codes[pid]} after {folder}, see {log}")
 
     def note_score(self, evaluation: dict) -> None:
         """Marks this moment, after an evaluation, as one to save and keep if it is the best of its stage so far."""

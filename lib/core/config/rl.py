@@ -140,8 +140,9 @@ class TrainLoop(Section):
     # restore: the run goes back to its best checkpoint, at half the learning rate
     after_checkpoint: Name | None = None
     # a command to run after each checkpoint, while training waits, such as a benchmark: {checkpoint} is its folder,
-    # {stage} and {step} are its numbers. Its output is in after_checkpoint.log; its failure is a warning. With several
-    # processes it must end before they lose patience with the main one
+    # {stage} and {step} are its numbers. Its output is in after_checkpoint.log; its failure is a warning. A signal
+    # that stops the run ends it, and when it has ended, so has all that it started. With several processes it must end
+    # before they lose patience with the main one
     overlong_buffer: CountOrZero = 0
     # the last tokens of the budget, over which a penalty grows linearly from 0 to 1 (DAPO, eq. 13); 0: no penalty
     mask_truncated: bool = False  # true: completions cut off by the token limit are not trained on
