@@ -36,7 +36,7 @@ from typing import Any
 import reward_function  # noqa: F401  registers rewards and extractors, yours too
 from lib.core.config import CollectConfig, SFTDataset, dump, load, parser
 from lib.core.console import Screen
-from lib.core.errors import FINISHED, ApiError, ConfigError, RewardError, StorageError, run_script
+from lib.core.errors import FINISHED, ApiError, ConfigError, RewardError, StorageError, run_script, storage_remedy
 from lib.core.interrupts import BEAT, GRACE, TICK, Interrupts, told_late, told_slow
 from lib.core.killable import in_daemon_thread
 from lib.generators.openai import RemoteModel, address
@@ -410,7 +410,7 @@ def index(
 def refuse_losses(progress: CollectionProgress, written: int, config: CollectConfig) -> None:
     """Raises StorageError where rows are missing on disk, ApiError or ConfigError where there is no rollout at all."""
     if written < progress.rows:
-        raise StorageError(f"{config.run_dir}: rows could not be written; free some space, then --resume")
+        raise StorageError(f"{config.run_dir}: rows could not be written; {storage_remedy()}, then --resume")
     if not progress.rows:
         kind = ApiError if config.endpoint else ConfigError
         raise kind(f"every rollout failed, see {config.run_dir / 'failures.jsonl'}; fix the cause, then --resume")

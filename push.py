@@ -26,7 +26,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from lib.core.config import HubSettings, read_tree
-from lib.core.errors import FINISHED, ConfigError, StorageError, run_script
+from lib.core.errors import FINISHED, ConfigError, StorageError, run_script, storage_remedy
 from lib.run.hub import MAIN, push
 from lib.run.outbox import OUTBOX, contents, push_all, put, revision_of, waiting
 
@@ -112,7 +112,7 @@ def fill(outbox: Path, folders: list[Path], to: HubSettings, revision: str | Non
         for folder in folders:
             put(folder, outbox, to, revision or revision_of(folder.resolve()))
     except OSError as error:
-        raise StorageError(f"{outbox}: cannot be written ({error}); free some space") from error
+        raise StorageError(f"{outbox}: cannot be written ({error}); {storage_remedy(error)}") from error
 
 
 if __name__ == "__main__":

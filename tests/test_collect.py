@@ -401,7 +401,7 @@ def test_a_file_that_cannot_grow(whole, task, name):
     mine = task()
     told = mine.run(code=74, largest=largest)
     assert f"outputs/run{'/replies.jsonl' if name == 'replies' else ': rows'}" in told
-    assert "free some space, then --resume" in told
+    assert "(ulimit -f), then --resume" in told
     assert 50 < len(mine.rows()) < 300 and not (mine.run_dir / "selected.jsonl").exists()
     mine.run("--resume")
     same(mine, whole)

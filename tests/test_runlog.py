@@ -2,6 +2,7 @@ import logging
 import os
 import random
 import resource
+import shutil
 import signal
 import time
 import traceback
@@ -12,7 +13,7 @@ import pytest
 import torch
 from conftest import fewer
 
-from lib.core.errors import ConfigError, StorageError
+from lib.core.errors import ConfigError, StorageError, run_script
 from lib.run import runlog
 from lib.run.runlog import RunLog, read_jsonl
 
@@ -104,7 +105,7 @@ def test_only_the_main_process_touches_the_disk(tmp_path):
 
 def test_a_folder_that_cannot_be_made_is_a_storage_error(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(StorageError, match="choose another disk"):
+    with pytest.raises(StorageError, match="a file has the name of a folder: move it away"):
         RunLog(tmp_path / "file" / "run", resume=False)
 
 
@@ -288,3 +289,44 @@ def test_config_that_cannot_be_written_is_a_storage_error(tmp_path, monkeypatch)
         with pytest.raises(StorageError, match="No space"):
             log.write_config("seed: 1\n")
     assert not list(tmp_path.glob("config*"))
+
+
+def test_the_remedy_fits_the_reason(tmp_path):
+    run = tmp_path / "run"
+    (run / ".lock").mkdir(parents=True)
+    with pytest.raises(StorageError, match=r"\.lock.*; a folder has the name of a file: move it away"):
+        RunLog(run, resume=False)
+    (run / ".lock").rmdir()
+    with RunLog(run, resume=False) as log:
+        shutil.rmtree(run)
+        with pytest.raises(StorageError, match=r"\(No such file.*; the folder was deleted or moved, or the working"):
+            log.write_config("seed: 1")
+
+    def child():
+        with RunLog(run, resume=False) as log:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))
+            with pytest.raises(StorageError, match=r"\(File too large\); raise the limit .* \(ulimit -f\)"):
+                log.write_config("seed: 1")
+
+    assert in_child(child) == 0
+
+
+def test_a_file_that_is_deleted_while_it_is_written_is_reported(tmp_path, caplog):
+    with RunLog(tmp_path, resume=False) as log:
+        for step in range(4):
+            log.write("metrics", {"step": step})
+            log.sync()
+            if step == 1:
+                (tmp_path / "metrics.jsonl").unlink()
+    (record,) = caplog.records
+    assert "metrics.jsonl: was deleted or replaced while the run writes it" in record.getMessage()
+
+
+def test_a_name_that_is_too_long_is_one_sentence(capsys):
+    def main():
+        return Path("x" * 300).exists()
+
+    with pytest.raises(SystemExit) as ended:
+        run_script(main)
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == f"error: {'x' * 300}: File name too long; choose a shorter name\n"

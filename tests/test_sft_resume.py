@@ -364,7 +364,7 @@ def test_a_damaged_result_without_a_checkpoint_is_trained_anew(template, tmp_pat
 @pytest.mark.parametrize("place", part([["saving 6", 2], ["result 8", 1]], every=2))
 def test_a_full_disk_ends_with_74(mine, straight, place):
     said = mine.start(code=74, full_from=place)
-    assert "cannot be saved with" in said and "free some space, then --resume" in said
+    assert "cannot be saved with" in said and "(ulimit -f), then --resume" in said
     newest = "step_4" if "saving" in place[0] else "step_8"
     assert problems(mine.dir / "stage1" / newest) == [] and not (mine.dir / "final").exists()
     assert f"resumed from outputs/tiny/stage1/{newest}" in mine.start("--resume")

@@ -4,8 +4,11 @@ Every error answers three questions: where; what was got and what was expected; 
 """
 
 import contextlib
+import errno
 import gc
 import os
+import re
+import resource
 import signal
 import sys
 import tempfile
@@ -108,6 +111,28 @@ class StorageError(UserError):
     exit_code = 74
 
 
+REMEDIES = {
+    errno.EFBIG: "raise the limit on the size of files (ulimit -f)",
+    errno.ENOENT: "the folder was deleted or moved, or the working directory was changed: restore it",
+    errno.ENOTDIR: "a file has the name of a folder: move it away",
+    errno.EISDIR: "a folder has the name of a file: move it away",
+    errno.ENAMETOOLONG: "choose a shorter name",
+    errno.EACCES: "choose a folder where you may write",
+    errno.EPERM: "choose a folder where you may write",
+    errno.EROFS: "choose a folder where you may write",
+}
+
+
+def storage_remedy(error: BaseException | None = None) -> str:
+    """Returns what to do after a failed write, by the system's reason, which some libraries bury in their message."""
+    number = getattr(error, "errno", None)
+    if number is None:
+        buried = re.search(r"os error (\d+)", str(error))
+        is_bounded = resource.getrlimit(resource.RLIMIT_FSIZE)[0] != resource.RLIM_INFINITY
+        number = int(buried[1]) if buried else errno.EFBIG if is_bounded else errno.ENOSPC
+    return REMEDIES.get(number, "free some space")
+
+
 def first_line(error: BaseException) -> str:
     """Returns the first line of an error's message, or else the name of its type."""
     return (str(error).strip() or type(error).__name__).splitlines()[0]
@@ -183,6 +208,11 @@ def run_script(main: Callable[[], int]) -> None:
             error = error.told(Path(tempfile.mkdtemp(prefix="rematch-")))
         print(f"error: {error}" if "\n" not in str(error) else str(error), file=sys.stderr)
         code = error.exit_code
+    except OSError as error:
+        if error.errno not in (errno.ENAMETOOLONG, errno.EISDIR):
+            raise
+        print(f"error: {error.filename}: {error.strerror}; {storage_remedy(error)}", file=sys.stderr)
+        code = ConfigError.exit_code
     except (MemoryError, RuntimeError) as error:
         if is_out_of_memory(error):
             advice = "lower batch sizes or the budgets of tokens, or use a smaller model"

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from lib.core.errors import StorageError
+from lib.core.errors import StorageError, storage_remedy
 from lib.generators.protocol import ChatGenerator, Reply, Request
 from lib.run.runlog import Lines, encode, read_lines
 
@@ -89,7 +89,7 @@ class ReplyCache:
         return json.loads(self._lines.read(*self._places[key]))["value"]
 
     def _unwritable(self, error: OSError) -> StorageError:
-        return StorageError(f"{self._lines.path}: cannot be written ({error}); free some space, then --resume")
+        return StorageError(f"{self._lines.path}: cannot be written ({error}); {storage_remedy(error)}, then --resume")
 
 
 class CachedGenerator:

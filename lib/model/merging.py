@@ -162,7 +162,7 @@ def write_merged(model: nn.Module, tokenizer: Any, prompts: list[list[int]], out
     texts = [torch.tensor([ids], device=model.device) for ids in prompts]
     before = _answers(model, texts)
     base = merged(model, str(out))
-    with storage_errors(out, "free some space, and start again"):
+    with storage_errors(out, "start again"):
         shutil.rmtree(part, ignore_errors=True)
         base.save_pretrained(part)
         tokenizer.save_pretrained(part)

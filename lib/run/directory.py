@@ -8,9 +8,7 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-from pydantic import ValidationError
-
-from lib.core.config import Outputs, differences, read_tree
+from lib.core.config import Outputs, completed, differences, read_tree
 from lib.core.errors import ConfigError
 
 logger = logging.getLogger(__name__)
@@ -118,10 +116,12 @@ def check_config(config: Outputs, allow_change: bool = False, may_differ: Iterab
         raise ConfigError(
             f"{damage}: restore it from a backup, or accept the given one with --allow-config-change"
         ) from error
+    now = config.model_dump(mode="json")
+    whole, moved = completed(before, config)
     changed = [
         f"{key}: {change}"
-        for key, change in differences(_completed(before, config), config.model_dump(mode="json"))
-        if not any(f"{key}.".startswith(f"{free}.") for free in may_differ)
+        for key, change in differences(whole, now)
+        if key not in moved and not any(f"{key}.".startswith(f"{free}.") for free in may_differ)
     ]
     if changed and not allow_change:
         raise ConfigError(
@@ -130,14 +130,6 @@ def check_config(config: Outputs, allow_change: bool = False, may_differ: Iterab
         )
     if changed:
         logger.warning("%s: continues with a changed config: %s", path, "; ".join(changed))
-
-
-def _completed(tree: dict, config: Outputs) -> dict:
-    """Returns the tree of a config with the defaults of keys that it lacks; as it is if it has become invalid."""
-    try:
-        return type(config).model_validate(tree).model_dump(mode="json")
-    except ValidationError:
-        return tree
 
 
 def refuse_existing(directory: Path, resume: bool) -> None:
@@ -163,7 +155,7 @@ def lock(directory: Path) -> int:
 
 
 def _refuse_busy(directory: Path) -> None:
-    if (directory / ".lock").exists():
+    if (directory / ".lock").is_file():
         with open(directory / ".lock", "rb") as lock:
             _take(lock.fileno(), fcntl.LOCK_SH, directory)
 

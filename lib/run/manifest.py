@@ -13,7 +13,7 @@ from typing import Any
 
 from safetensors import SafetensorError
 
-from lib.core.errors import StorageError
+from lib.core.errors import StorageError, storage_remedy
 from lib.run.directory import CARD
 from lib.run.runlog import fsync_file, fsync_folder
 
@@ -24,9 +24,7 @@ DISK_FULL = ("inline_container", "iostream", "os error")  # torch and tokenizers
 
 
 @contextlib.contextmanager
-def storage_errors(
-    target: Path, then: str = "older checkpoints are untouched: free some space, then --resume"
-) -> Iterator[None]:
+def storage_errors(target: Path, then: str = "--resume") -> Iterator[None]:
     """Turns a failed write of `target` into a StorageError; other exceptions pass through."""
     try:
         yield
@@ -35,7 +33,8 @@ def storage_errors(
             raise
         there = next(folder for folder in (target, *target.parents) if folder.exists())
         free = megabytes(shutil.disk_usage(there).free)
-        raise StorageError(f"{target}: cannot be saved with {free} free ({_why_not(error)}); {then}") from error
+        reason, remedy = _why_not(error), storage_remedy(error)
+        raise StorageError(f"{target}: cannot be saved with {free} free ({reason}); {remedy}, then {then}") from error
 
 
 def _why_not(error: Exception) -> str:

@@ -216,8 +216,8 @@ def _locked(outbox: Path) -> Iterator[None]:
 
 
 def _is_locked(outbox: Path) -> bool:
-    """Tells whether a process is pushing an outbox."""
-    with contextlib.suppress(FileNotFoundError), open(outbox / LOCK, encoding="utf-8") as file:
+    """True if a process is pushing an outbox."""
+    with contextlib.suppress(FileNotFoundError, IsADirectoryError), open(outbox / LOCK, encoding="utf-8") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:

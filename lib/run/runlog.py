@@ -25,7 +25,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from lib.core.errors import ConfigError, StorageError
+from lib.core.errors import ConfigError, StorageError, storage_remedy
 from lib.core.output import lost_output
 from lib.run.directory import lock, refuse_existing
 from lib.run.machine import MACHINE, describe_machine
@@ -68,7 +68,8 @@ class RunLog:
         except OSError as error:
             self.close()
             raise StorageError(
-                f"{self.directory}: cannot keep a run log here ({error}); free some space or choose another disk"
+                f"{self.directory}: cannot keep a run log here ({error}); {storage_remedy(error)}, or choose another "
+                "output_dir=..."
             ) from error
         except ConfigError:
             self.close()
@@ -143,8 +144,8 @@ def write_whole(target: Path, parts: Iterable[bytes]) -> None:
         fsync_folder(target.parent)
     except OSError as error:
         aside.unlink(missing_ok=True)
-        reason = error.strerror or error
-        raise StorageError(f"{target}: cannot be written ({reason}); free some space and start again") from error
+        reason, remedy = error.strerror or error, storage_remedy(error)
+        raise StorageError(f"{target}: cannot be written ({reason}); {remedy}, and start again") from error
 
 
 def files_of(directory: Path, stream: str) -> list[Path]:
@@ -227,6 +228,10 @@ class Lines:
         """Returns the file's size in bytes."""
         return os.fstat(self._file).st_size
 
+    def is_deleted(self) -> bool:
+        """True if the file no longer has a name."""
+        return os.fstat(self._file).st_nlink == 0
+
     def append(self, line: bytes) -> int:
         """Writes the whole line or nothing; returns its offset in bytes."""
         end = self.size()
@@ -293,6 +298,7 @@ class _Stream:
         self._waiting: deque[bytes] = deque(maxlen=RING_ROWS)
         self._lost = 0
         self._warned = -math.inf  # monotonic seconds
+        self._is_deleted = False
 
     def _open(self) -> None:
         self._lines = Lines(self._path)
@@ -316,6 +322,13 @@ class _Stream:
         self._flush()
         try:
             self._lines.sync()
+            if self._lines.is_deleted() and not self._is_deleted:
+                self._is_deleted = True
+                logger.warning(
+                    "%s: was deleted or replaced while the run writes it: its rows are lost when the run ends; stop "
+                    "the run and continue with --resume, which begins the file again",
+                    self._path,
+                )  # fmt: skip
             if self._limit and self._lines.size() >= self._limit // 2:
                 self._set_aside()
         except OSError as error:
