@@ -84,9 +84,9 @@ def main() -> int:
         steps = steps_of(trainer)
         checkpoint, is_finished = where_to_start(args.resume, checkpoints, steps, screen)
         publisher.start()  # for what an earlier start could not push
+        log.write_config(dump(config), now=is_finished or checkpoint is not None)  # else the first save starts the run
         if is_finished:
             return interrupts.exit_code
-        log.write_config(dump(config), now=checkpoint is not None)  # else the first save starts the run
         pace = StepPace(config.train, examples, len(held_out), rows_of_step(trainer))
         callback = reporter(config, checkpoints, checkpoint, log, screen, interrupts, watch, tracker, pace)
         if checkpoint and step_of(checkpoint) >= steps:
@@ -373,10 +373,10 @@ def save(trainer: Any, config: SFTConfig, checkpoints: "Checkpoints", step: int)
         (whole / "training_args.bin").unlink(missing_ok=True)  # a pickle: config.yaml says the same
         tell(trainer, config, whole, final)  # in the place of PEFT's empty form
         checkpoints.seal_result(whole, step)
-        checkpoints.log.begin()
         set_aside(final)  # one that is there is damaged
         os.replace(whole, final)
         fsync_folder(final.parent)
+        checkpoints.log.begin()
 
 
 if __name__ == "__main__":

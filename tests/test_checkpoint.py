@@ -30,7 +30,7 @@ from lib.core.interrupts import Interrupts
 from lib.run import checkpoint
 from lib.run.adapter_files import load_adapter
 from lib.run.checkpoint import Checkpoints
-from lib.run.directory import check_config
+from lib.run.directory import check_config, checkpoints_in
 from lib.run.manifest import MANIFEST, problems
 from lib.run.runlog import RunLog, read_jsonl
 
@@ -88,7 +88,7 @@ class Run:
         self.noise = torch.Generator().manual_seed(rank)
         self.counter = Counter()
         self.log = RunLog(directory, resume=resume, is_main=self.accelerator.is_main_process)
-        self.log.write_config("seed: 0\n")
+        self.log.write_config("seed: 0\n", now=False)
         model = self.accelerator.unwrap_model(self.policy).model
         self.checkpoints = Checkpoints(
             directory, self.accelerator, model, self.optimizer, self.log, keep=keep, **options
@@ -246,7 +246,7 @@ def test_stages_order_and_pruning(tmp_path):
     run = Run(tmp_path, keep=2).train(4, save_every=2)
     run.save(stage=2)
     run.train(5).save(stage=2)
-    left = [f"{path.parent.name}/{path.name}" for path in checkpoint._found(tmp_path)]
+    left = [f"{path.parent.name}/{path.name}" for path in checkpoints_in(tmp_path)]
     assert left == ["stage2/step_5", "stage2/step_4", "stage1/step_4", "stage1/step_2"]
     assert run.checkpoints.newest() == tmp_path / "stage2" / "step_5"
 
@@ -258,7 +258,7 @@ def test_what_one_that_stays_calls_the_best_stays(tmp_path):
     for step, score in enumerate((3, 4, 1, 5, 2), start=1):
         run.checkpoints.consider(1, f"stage1/step_{step}", score)
         run.train(step).save()
-        found = "".join(path.name[-1] for path in checkpoint._found(tmp_path))
+        found = "".join(path.name[-1] for path in checkpoints_in(tmp_path))
         left.append((found, os.readlink(tmp_path / "stage1" / "best")))
         assert (tmp_path / "best").resolve() == (tmp_path / "stage1" / "best").resolve()
     # step 3 still calls step 2 the best when step 4 is
@@ -309,11 +309,18 @@ def test_saving_the_same_step_again_replaces_it(run_dir):
     assert Run(run_dir, resume=True).resumed == run.resumed and len(rows_of(run_dir)) == 3
 
 
-def test_without_checkpoints_resume_starts_over(tmp_path, straight):
+def test_before_the_first_checkpoint_resume_starts_over(tmp_path, straight):
     Run(tmp_path).train(2).close()
     run = Run(tmp_path, resume=True)
     assert run.resumed is None
     assert same(run.train(6).close(), straight[0]) and rows_of(tmp_path) == straight[1]
+
+
+def test_rows_of_a_run_without_checkpoints_are_never_dropped(run_dir):
+    shutil.rmtree(run_dir / "stage1")
+    with pytest.raises(ConfigError, match=r"holds the rows of a run, but no checkpoint to resume from: restore"):
+        Run(run_dir, resume=True)
+    assert [row["step"] for row in rows_of(run_dir)] == [1, 2]
 
 
 def test_going_back_sets_newer_checkpoints_aside(run_dir):
@@ -402,7 +409,7 @@ def test_broken_ones_do_not_count_when_pruning(run_dir):
     run = Run(run_dir, resume=True)
     flip(run_dir / "stage1" / "step_2" / "optimizer.bin")
     run.train(3).save()
-    assert [path.name for path in checkpoint._found(run_dir)] == ["step_3", "step_2", "step_1"]
+    assert [path.name for path in checkpoints_in(run_dir)] == ["step_3", "step_2", "step_1"]
 
 
 # -- kill -9
@@ -453,7 +460,7 @@ def test_kill_in_every_phase_of_saving_leaves_whole_checkpoints(two_saved, tmp_p
     for number in part(range(1, events + 1), every=3):
         directory = shutil.copytree(two_saved, tmp_path / str(number))
         killed_run(directory, number, 3, 1)
-        found = list(checkpoint._found(directory))
+        found = list(checkpoints_in(directory))
         assert len(found) >= 2 and [problems(folder) for folder in found] == [[]] * len(found), number
         newest.add(found[0].name)
         shutil.rmtree(directory)
@@ -510,7 +517,8 @@ def test_a_disk_that_lies_is_noticed(run_dir, monkeypatch):
     real = os.replace
 
     def replace(source, target):
-        flip(Path(source) / "optimizer.bin")
+        if Path(source).is_dir():
+            flip(Path(source) / "optimizer.bin")
         real(source, target)
 
     monkeypatch.setattr(os, "replace", replace)

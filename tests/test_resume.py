@@ -499,6 +499,36 @@ def test_a_finished_run_says_so(straight, tmp_path):
     assert mine.contents() == before
 
 
+@pytest.mark.parametrize("deleted", ["stage?/step_*", "stage2/step_*"])
+def test_a_finished_run_without_its_checkpoints_is_still_finished(straight, tmp_path, deleted):
+    mine = Run(straight.folder, tmp_path / "work")
+    for folder in mine.dir.glob(deleted):
+        shutil.rmtree(folder)
+    before = mine.contents()
+    for _ in range(2):
+        said = mine.start("--resume")
+        assert "this run is finished: nothing is left to do" in said and "starting" not in said
+        assert said.partition("held-out answers")[2] == straight.said().partition("held-out answers")[2]
+        assert mine.contents() == before
+    longer = "train.stage2_steps=7", "--allow-config-change"
+    assert "this run is finished, after 6 steps" in refused(mine, "--resume", *longer)
+
+
+def test_rows_without_a_checkpoint_are_kept(straight, tmp_path):
+    mine = Run(straight.folder, tmp_path / "work")
+    for folder in (*mine.dir.glob("stage1/step_*"), mine.dir / "stage2"):
+        shutil.rmtree(folder)
+    assert "holds the rows of a run, but no checkpoint to resume from" in refused(mine, "--resume")
+
+
+def test_a_stage_that_runs_again_has_not_ended(straight, tmp_path):
+    mine = Run(straight.folder, tmp_path / "work")
+    plan = {"kill_in": ["train 1", 3]}
+    mine.start("--resume", str(mine.dir.relative_to(mine.folder) / "stage1/step_5"), code=-signal.SIGKILL, **plan)
+    assert "resumed from runs/tiny/stage1/step_5" in mine.start("--resume")
+    mine.same_as(straight)
+
+
 ADAPTER = "adapter_model.safetensors"
 DAMAGE = [
     (2, lambda folder: flip(folder / ADAPTER), f"{ADAPTER} is damaged"),
@@ -514,7 +544,7 @@ def test_damaged_adapters_of_a_finished_run_come_back(straight, tmp_path):
     for stage, damage, reason in DAMAGE:
         damage(mine.dir / f"stage{stage}")
         said = mine.start("--resume")
-        assert f"stage{stage} IS BROKEN and will be rewritten: {reason}" in said
+        assert f"stage{stage} IS BROKEN: {reason}" in said
         assert f"runs/tiny/stage{stage} was rewritten from runs/tiny/stage{stage}/step_6" in said
         mine.same_as(straight, reason)
     before = mine.contents()
@@ -529,7 +559,7 @@ def test_adapters_are_on_the_disk_when_a_stage_ends(straight):
     synced = json.loads((straight.folder / "synced.json").read_text())
     for stage in (straight.dir / "stage1", straight.dir / "stage2"):
         files = [str(path) for path in stage.iterdir() if path.is_file() and path.name != MANIFEST]
-        end = synced.index(str(stage / MANIFEST))
+        end = synced.index(f"{stage / MANIFEST}.tmp")
         assert len(files) >= 5 and {*files} <= {*synced[:end]} and synced[end + 1] == str(stage)
 
 

@@ -265,7 +265,6 @@ class GspoRun:
 
     def show_results(self) -> None:
         """Prints evaluations, alarms and restores, the scoreboard, and the costs of opponent and teacher."""
-        self._write_scoreboard()
         if not self.accelerator.is_main_process:
             return
         self.session.show_results()

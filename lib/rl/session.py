@@ -133,18 +133,21 @@ class Session:
                 saved=self.publisher.checkpoint,
             )  # fmt: skip
             self.checkpoints.register(progress=self.progress, watch=self.watch, sampling=self.generator, **moving)
-            path = None
-            if self._resume:
+            path, is_over = None, self._resume is True and self._has_ended()
+            if is_over:
+                self.progress.stage, self.progress.step, self.progress.due = OVER, self.stages[-1].steps, None
+            elif self._resume:
                 path = self.checkpoints.resume(self._resume if isinstance(self._resume, Path) else None)
                 self._refuse_other_length(path)
                 self.screen.say(f"resumed from {path}" if path else "nothing to resume from: starting")
                 tokens = min(self.progress.micro_batch_tokens, config.train.micro_batch_tokens)
                 self.progress.micro_batch_tokens = tokens  # it may have been lowered since, because memory ran out
-                for stage in range(1, self.progress.stage) if self.accelerator.is_main_process else ():
-                    self.checkpoints.restore_result(stage, self._save_rest)
+                for stage in self.stages if self.accelerator.is_main_process else ():
+                    if stage.number < self.progress.stage:
+                        self.checkpoints.restore_result(stage.number, stage.steps, self._save_rest)
             else:
                 self.log.rewind({})
-            self.log.write_config(dump(config), now=path is not None)  # otherwise written with the first checkpoint
+            self.log.write_config(dump(config), now=is_over or path is not None)  # else the first checkpoint writes it
             self._begin_step()
             if (left := self.ahead()).stages:
                 self.screen.say(told(work(left, self.held), "left" if path else "planned"))
@@ -165,16 +168,26 @@ class Session:
             self._say_if_any(self.profile.close())
             self.accelerator.end_training()
 
+    def _has_ended(self) -> bool:
+        """True if the run ended and its last checkpoint is gone: its result and its rows say so."""
+        last = self.stages[-1]
+        folder = self.config.run_dir / f"stage{last.number}"
+        step = self.checkpoints.end_of(last.number)
+        if step is not None:
+            self._refuse_other_steps(folder, step, last.steps)
+        return step is not None
+
     def _refuse_other_length(self, path: Path | None) -> None:
         """Raises ConfigError if a finished run, resumed from `path`, had other steps in its last stage."""
-        if not path or self.progress.stage != OVER:
-            return
-        planned = {f"stage{stage.number}": stage.steps for stage in self.stages}.get(path.parent.name, 0)
-        if planned != step_of(path):
+        if path and self.progress.stage == OVER:
+            planned = {f"stage{stage.number}": stage.steps for stage in self.stages}.get(path.parent.name, 0)
+            self._refuse_other_steps(path.parent, step_of(path), planned)
+
+    def _refuse_other_steps(self, folder: Path, steps: int, planned: int) -> None:
+        if planned != steps:
             raise ConfigError(
-                f"{path}: this run is finished, after {step_of(path)} steps of its last stage, not {planned}: restore "
-                f"the number of steps it had, or start a new run from its weights (--resume-adapter {path.parent} "
-                "run_name=...)"
+                f"{folder}: this run is finished, after {steps} steps of its last stage, not {planned}: restore the "
+                f"number of steps it had, or start a new run from its weights (--resume-adapter {folder} run_name=...)"
             )
 
     def _inputs(self) -> dict[str, str]:
@@ -464,6 +477,10 @@ class Session:
             if self.config.train.keep_best:
                 self.checkpoints.consider(following, here, score_of(row))
         self._save(stage, step)
+        if self.accelerator.is_main_process:
+            folder = self.config.run_dir / f"stage{stage}"
+            with storage_errors(folder):
+                self.checkpoints.seal_result(folder, step, is_over=True)
 
     def restore_best(self) -> Path | None:
         """Restores weights and optimizer from the best checkpoint of this stage and halves the learning rate.

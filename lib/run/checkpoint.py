@@ -22,10 +22,10 @@ that stays calls the best.
 import errno
 import functools
 import logging
+import math
 import os
-import re
 import shutil
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
@@ -38,9 +38,19 @@ from accelerate.utils import load as load_plain_data
 
 from lib.core.errors import ConfigError, NumericError, StorageError
 from lib.run.adapter_files import ADAPTER_FILES, load_weights, save_weights
-from lib.run.directory import checkpoint_in, step_of
+from lib.run.directory import checkpoint_in, checkpoints_in, place_of, stages_in
 from lib.run.fingerprints import REWARD
-from lib.run.manifest import MANIFEST, is_whole, megabytes, problems, read_manifest, seal, set_aside, storage_errors
+from lib.run.manifest import (
+    MANIFEST,
+    is_whole,
+    manifest_of,
+    megabytes,
+    problems,
+    read_manifest,
+    seal,
+    set_aside,
+    storage_errors,
+)
 from lib.run.runlog import RunLog, fsync_folder, write_whole
 from lib.run.states import Stateful, restore, set_random_states, state_of
 
@@ -153,7 +163,7 @@ class Checkpoints:
             path = self.newest()
         if path is not None:
             self._refuse_other_run(path, read_manifest(path))
-        elif any(_found(self.run_dir)):
+        elif checkpoints_in(self.run_dir):
             raise ConfigError(
                 f"{self.run_dir}: every checkpoint is broken (see above): restore one from a backup, "
                 f"or start over under another run_name=..."
@@ -211,15 +221,40 @@ class Checkpoints:
         self._refuse_other_inputs(folder, manifest)
         return manifest["step"]
 
-    def seal_result(self, folder: Path, step: int) -> None:
-        """Waits until a result is on disk, then adds the manifest that `step_of_result` reads."""
-        seal(folder, **self._facts(), step=step)
+    def seal_result(self, folder: Path, step: int, is_over: bool = False) -> None:
+        """Waits until a result is on disk, then adds the manifest that `step_of_result` reads.
 
-    def restore_result(self, stage: int, save_rest: Callable[[Path], None]) -> None:
-        """Rewrites the adapter of a finished stage, if missing or damaged, from the stage's last checkpoint."""
+        `is_over`: the last checkpoint of its stage is saved, too.
+        """
+        seal(folder, **self._facts(), step=step, is_over=is_over, log_offsets=self.log.offsets(), best=self.best)
+
+    def end_of(self, stage: int) -> int | None:
+        """Returns the step at which a stage ended if the checkpoint of that step is gone, and takes over its best.
+
+        Returns None if the stage has not ended, or its last checkpoint is there. Raises ConfigError when the result
+        belongs to other data.
+        """
         folder = self.run_dir / f"stage{stage}"
-        last = next((found for found in _found(self.run_dir) if found.parent == folder), None)
-        if last is None or is_whole(folder):  # None: the run began in a later stage
+        answer = [self._end_of(stage, folder) if self.accelerator.is_main_process else None]
+        manifest = broadcast_object_list(answer)[0]
+        if manifest is None:
+            return None
+        self._refuse_other_inputs(folder, manifest)
+        self.best = manifest.get("best", {})  # absent in earlier versions
+        return manifest["step"]
+
+    def _end_of(self, stage: int, folder: Path) -> dict[str, Any] | None:
+        if not (folder / MANIFEST).exists() or problems(folder):
+            return None
+        manifest, newest = read_manifest(folder), self._newest()
+        is_left = newest and (not manifest.get("is_over") or place_of(newest) >= (stage, manifest["step"]))
+        return None if is_left else manifest
+
+    def restore_result(self, stage: int, steps: int, save_rest: Callable[[Path], None]) -> None:
+        """Rewrites the adapter of a finished stage, if missing or damaged, from the checkpoint of its last step."""
+        folder = self.run_dir / f"stage{stage}"
+        last = folder / f"step_{steps}"
+        if not last.is_dir() or is_whole(folder):  # no such folder: the run began in a later stage
             return
         if broken := problems(last):
             logger.error("%s cannot be rewritten: %s is broken too: %s", folder, last, "; ".join(broken))
@@ -229,7 +264,7 @@ class Checkpoints:
                 if (last / name).exists():
                     write_whole(folder / name, [(last / name).read_bytes()])
             save_rest(folder)
-            self.seal_result(folder, step_of(last))
+            self.seal_result(folder, steps, is_over=True)
         logger.warning("%s was rewritten from %s", folder, last)
 
     def _refuse_strays(self) -> None:
@@ -256,7 +291,7 @@ class Checkpoints:
                 )
 
     def _make_room(self, temporary: Path) -> None:
-        last = next(_found(self.run_dir), None)
+        last = next(iter(checkpoints_in(self.run_dir)), None)
         size = sum(file.stat().st_size for file in last.iterdir()) if last else 0
         if shutil.disk_usage(self.run_dir).free < 2 * size:
             raise OSError(errno.ENOSPC, f"the last checkpoint has {megabytes(size)}, and twice that must be free")
@@ -278,7 +313,6 @@ class Checkpoints:
     def _publish(self, temporary: Path, final: Path) -> None:
         self.log.sync()
         seal(temporary, **self._facts(), log_offsets=self.log.offsets(), best=self.best)
-        self.log.begin()
         if final.exists():  # a signal had already saved this step, before its evaluation
             _delete(final)
         os.replace(temporary, final)
@@ -286,12 +320,13 @@ class Checkpoints:
         broken = problems(final)
         if broken:
             raise OSError(errno.EIO, f"the files differ when read back: {'; '.join(broken)}")
+        self.log.begin()
         self._point_at_best()
         self._saved(final)
         self._prune(final.parent)
 
     def _point_at_best(self) -> None:
-        begun = (folder.name for folder in self.run_dir.iterdir() if re.fullmatch(r"stage\d+", folder.name))
+        begun = (folder.name for folder in stages_in(self.run_dir).values())
         for stage in sorted({*self.best, *begun}):
             folder = self.best[stage]["folder"] if stage in self.best else None
             (self.run_dir / stage).mkdir(exist_ok=True)
@@ -301,7 +336,7 @@ class Checkpoints:
     def _prune(self, stage: Path) -> None:
         """Deletes the oldest checkpoints of a stage, but none that a remaining one records as the best."""
         valid, needed = 0, set()
-        for folder in (folder for folder in _found(self.run_dir) if folder.parent == stage):
+        for folder in (folder for folder in checkpoints_in(self.run_dir) if folder.parent == stage):
             if valid < self.keep:
                 if not problems(folder):
                     valid += 1
@@ -328,7 +363,7 @@ class Checkpoints:
     # -- loading
 
     def _newest(self) -> Path | None:
-        for folder in _found(self.run_dir):
+        for folder in checkpoints_in(self.run_dir):
             broken = problems(folder)
             if not broken:
                 return folder
@@ -404,7 +439,10 @@ class Checkpoints:
         load_weights(self.model, Path(directory))
 
     def _set_newer_aside(self, path: Path) -> None:
-        for folder in _found(self.run_dir):
+        for stage, folder in stages_in(self.run_dir).items():
+            if (stage, manifest_of(folder).get("step", math.inf)) > place_of(path):
+                (folder / MANIFEST).unlink(missing_ok=True)  # a stage that runs again has not ended
+        for folder in checkpoints_in(self.run_dir):
             if folder == path:
                 return
             logger.warning("%s is newer than %s: it is set aside as %s.aside", folder, path, folder.name)
@@ -436,16 +474,6 @@ def _refuse_broken(folder: Path) -> None:
     broken = problems(folder) if folder.is_dir() else ["there is no such folder"]
     if broken:
         raise ConfigError(f"{folder} is broken: {'; '.join(broken)}; resume from another checkpoint")
-
-
-def _found(run_dir: Path) -> Iterator[Path]:
-    """Returns the run's checkpoint folders, intact or not, newest first."""
-    numbered = []
-    for folder in run_dir.glob("stage*/step_*"):
-        match = re.fullmatch(r"stage(\d+)/step_(\d+)", f"{folder.parent.name}/{folder.name}")
-        if match and folder.is_dir():
-            numbered.append((int(match[1]), int(match[2]), folder))
-    return iter([folder for _, _, folder in sorted(numbered, reverse=True)])
 
 
 def _delete(folder: Path) -> None:

@@ -32,11 +32,12 @@ def check_directory(config: Outputs, resume: bool | Path, allow_change: bool, ma
     directory = config.run_dir
     if isinstance(resume, Path):
         checkpoint_in(directory, resume)
-    if os.environ.get("RANK", "0") != "0" or not (directory / "config.yaml").exists():
+    if os.environ.get("RANK", "0") != "0":
         return  # ranks other than the main one may get here late, when the run has already begun
     _refuse_busy(directory)
     refuse_existing(directory, bool(resume))
-    check_config(config, allow_change, (*MAY_CHANGE, *may_change))
+    if (directory / "config.yaml").exists():
+        check_config(config, allow_change, (*MAY_CHANGE, *may_change))
 
 
 def checkpoint_in(directory: Path, path: Path) -> Path:
@@ -49,6 +50,26 @@ def checkpoint_in(directory: Path, path: Path) -> Path:
             "the weights of another run, give --resume-adapter and a new run_name=..."
         )
     return found
+
+
+def stages_in(directory: Path) -> dict[int, Path]:
+    """Returns the folders of a run's stages, by number."""
+    matches = ((re.fullmatch(r"stage(\d+)", folder.name), folder) for folder in directory.glob("stage*"))
+    return {int(match[1]): folder for match, folder in sorted(matches, key=lambda pair: pair[1]) if match}
+
+
+def checkpoints_in(directory: Path) -> list[Path]:
+    """Returns the checkpoint folders of a run, intact or not, newest first."""
+    folders = (folder for stage in stages_in(directory).values() for folder in stage.glob("step_*"))
+    return sorted(
+        (folder for folder in folders if re.fullmatch(r"step_\d+", folder.name) and folder.is_dir()),
+        key=place_of, reverse=True,
+    )  # fmt: skip
+
+
+def place_of(checkpoint: Path) -> tuple[int, int]:
+    """Returns the stage of a checkpoint and its step."""
+    return int(checkpoint.parent.name.removeprefix("stage")), step_of(checkpoint)
 
 
 def adapter_in(folder: Path, key: str = "") -> Path:
@@ -134,11 +155,8 @@ def check_config(config: Outputs, allow_change: bool = False, may_differ: Iterab
 
 def refuse_existing(directory: Path, resume: bool) -> None:
     """Raises ConfigError if the directory holds a run that is not to be resumed."""
-    if not resume and (directory / "config.yaml").exists():
-        raise ConfigError(
-            f"{directory} already holds a run: continue it with --resume, choose another run_name=..., or delete the "
-            "folder"
-        )
+    if not resume and ((directory / "config.yaml").exists() or checkpoints_in(directory)):
+        raise ConfigError(f"{directory} already holds a run: continue it with --resume, or choose another run_name=...")
 
 
 def lock(directory: Path) -> int:

@@ -15,7 +15,7 @@ from safetensors import SafetensorError
 
 from lib.core.errors import StorageError, storage_remedy
 from lib.run.directory import CARD
-from lib.run.runlog import fsync_file, fsync_folder
+from lib.run.runlog import fsync_file, write_whole
 
 logger = logging.getLogger(__name__)
 
@@ -59,12 +59,12 @@ def problems(folder: Path) -> list[str]:
 
 
 def is_whole(result: Path) -> bool:
-    """Tells whether every byte of a result is as it was written; logs what is wrong if not."""
+    """True if every byte of a result is as it was written; logs what is wrong if not."""
     if not result.exists():
         return False
     broken = problems(result)
     if broken:
-        logger.error("%s IS BROKEN and will be rewritten: %s", result, "; ".join(broken))
+        logger.error("%s IS BROKEN: %s", result, "; ".join(broken))
     return not broken
 
 
@@ -78,7 +78,6 @@ def seal(folder: Path, **facts: Any) -> None:
         fsync_file(file)
     known = {file.name: {"size": file.stat().st_size, "sha256": _sha256(file)} for file in files if file.name != CARD}
     _write_manifest(folder, {"schema": 1, "files": known, **facts})
-    fsync_folder(folder)
 
 
 def set_aside(folder: Path) -> None:
@@ -98,9 +97,7 @@ def manifest_of(folder: Path) -> dict[str, Any]:
 
 
 def _write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
-    path = folder / MANIFEST
-    path.write_text(json.dumps({**manifest, "sha256": _digest(manifest)}, indent=1), encoding="utf-8")
-    fsync_file(path)
+    write_whole(folder / MANIFEST, [json.dumps({**manifest, "sha256": _digest(manifest)}, indent=1).encode()])
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

@@ -112,7 +112,17 @@ class RunLog:
         return {name: stream.size() for name, stream in self._streams.items()}
 
     def rewind(self, offsets: Mapping[str, int]) -> None:
-        """Drops rows after a checkpoint, whose steps will run again. A stream missing from `offsets` is emptied."""
+        """Drops rows after a checkpoint, whose steps will run again. A stream missing from `offsets` is emptied.
+
+        Without `offsets` there is no checkpoint: only rows of a start that failed before its first one are dropped.
+        Raises ConfigError if a run has begun here.
+        """
+        if not offsets and (self.directory / "config.yaml").exists() and any(self.offsets().values()):
+            raise ConfigError(
+                f"{self.directory}: holds the rows of a run, but no checkpoint to resume from: restore one from a "
+                "backup, or start a new run under another run_name=..., from an adapter in this folder by "
+                "--resume-adapter"
+            )
         for name, stream in self._streams.items():
             stream.rewind(offsets.get(name, 0))
 
@@ -126,7 +136,7 @@ class RunLog:
             self.begin()
 
     def begin(self) -> None:
-        """Writes the pending config, if any; call it before writing anything that a resume would find."""
+        """Writes the pending config, if any. Call it once there is something to resume."""
         if self._is_main and self._config is not None:
             write_whole(self.directory / MACHINE, [encode(describe_machine())])
             write_whole(self.directory / "config.yaml", [self._config.encode()])
