@@ -31,7 +31,7 @@ from lib.run import checkpoint
 from lib.run.adapter_files import load_adapter
 from lib.run.checkpoint import Checkpoints
 from lib.run.directory import check_config, checkpoints_in
-from lib.run.manifest import MANIFEST, problems
+from lib.run.manifest import MANIFEST, _write_manifest, problems, read_manifest, seal
 from lib.run.runlog import RunLog, read_jsonl
 
 torch.set_num_threads(1)
@@ -208,11 +208,79 @@ def test_every_item_of_the_state_matters(run_dir, straight):
 
 
 def test_random_state_that_cannot_be_restored_is_an_error(run_dir, monkeypatch):
+    """Accelerate alone would go on without it."""
+
     def refuse(state):
         raise TypeError("not a state")
 
     monkeypatch.setattr(np.random, "set_state", refuse)
-    with pytest.raises(TypeError, match="not a state"):
+    with pytest.raises(ConfigError, match=r"step_2: cannot be loaded \(not a state\)"):
+        Run(run_dir, resume=True)
+
+
+# -- a run folder of someone else
+
+
+class Hostile:
+    def __reduce__(self):
+        return Path("pwned").touch, ()
+
+
+def reseal(folder: Path, **changes) -> None:
+    """Changes a manifest as its author would, with a checksum that fits."""
+    manifest = {key: value for key, value in read_manifest(folder).items() if key != "files"}
+    seal(folder, **manifest | changes)
+    if "files" in changes:
+        manifest["files"] = changes["files"]
+        _write_manifest(folder, manifest)
+
+
+@pytest.mark.parametrize(
+    ("fact", "value"),
+    [
+        ("best", {"../precious": {"folder": "stage1/step_1", "score": 1.0}}),
+        ("best", {"stage1": {"folder": "../precious", "score": 1.0}}),
+        ("best", {"stage1": "stage1/step_1"}),
+        ("files", {"../precious/best/text": {"size": 4, "sha256": ""}}),
+        ("log_offsets", {"metrics": -1}),
+        ("world_size", 0),
+    ],
+)
+def test_a_manifest_cannot_lead_out_of_its_folder(run_dir, tmp_path, fact, value):
+    """With such a key of `best`, a resume deleted ../precious/best."""
+    precious = tmp_path / "precious/best/text"
+    precious.parent.mkdir(parents=True)
+    precious.write_text("mine")
+    shutil.rmtree(run_dir / "stage1/step_1")
+    reseal(run_dir / "stage1/step_2", **{fact: value})
+    with pytest.raises(ConfigError, match="every checkpoint is broken"):
+        Run(run_dir, resume=True)
+    (problem,) = problems(run_dir / "stage1/step_2")
+    assert re.fullmatch(rf"MANIFEST.json is damaged \({fact}\..*\)|MANIFEST.json is damaged \({fact}: .*\)", problem)
+    assert precious.read_text() == "mine" and len(rows_of(run_dir)) == 2
+
+
+def test_a_manifest_that_is_nested_too_deep_is_damaged(run_dir):
+    (run_dir / "stage1/step_2" / MANIFEST).write_text('{"a":' * 100_000)
+    assert problems(run_dir / "stage1/step_2") == [f"{MANIFEST} is damaged (it is nested too deep)"]
+
+
+@pytest.mark.parametrize("name", ["optimizer.bin", "objects_0.bin", "random_states_0.pkl", "scheduler.bin"])
+@pytest.mark.parametrize("content", [Hostile(), ["nothing", "that", "fits"]], ids=["code", "a list"])
+def test_a_hostile_pickle_is_one_sentence(run_dir, tmp_path, monkeypatch, name, content):
+    monkeypatch.chdir(tmp_path)
+    path = run_dir / "stage1/step_2"
+    torch.save(content, path / name)
+    reseal(path)
+    with pytest.raises(ConfigError, match=r"step_2: cannot be loaded \(.*this script did not save them") as caught:
+        Run(run_dir, resume=True)
+    assert "\n" not in str(caught.value) and not Path("pwned").exists()
+
+
+def test_a_stage_that_is_a_link_is_refused(run_dir, tmp_path):
+    shutil.move(run_dir / "stage1", tmp_path / "elsewhere")
+    (run_dir / "stage1").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(ConfigError, match="stage1: is a link, expected a folder of this run"):
         Run(run_dir, resume=True)
 
 

@@ -19,13 +19,15 @@ and the links are made after the newest: so a resume from any checkpoint finds i
 that stays calls the best.
 """
 
+import contextlib
 import errno
 import functools
 import logging
 import math
 import os
+import pickle
 import shutil
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
@@ -35,8 +37,9 @@ import torch
 from accelerate import Accelerator
 from accelerate.utils import broadcast_object_list, gather_object
 from accelerate.utils import load as load_plain_data
+from safetensors import SafetensorError
 
-from lib.core.errors import ConfigError, NumericError, StorageError
+from lib.core.errors import ConfigError, NumericError, StorageError, first_line, is_out_of_memory
 from lib.run.adapter_files import ADAPTER_FILES, load_weights, save_weights
 from lib.run.directory import checkpoint_in, checkpoints_in, place_of, stages_in
 from lib.run.fingerprints import REWARD
@@ -57,6 +60,9 @@ from lib.run.states import Stateful, restore, set_random_states, state_of
 logger = logging.getLogger(__name__)
 
 BEST = "best"
+UNREADABLE = (
+    pickle.UnpicklingError, SafetensorError, EOFError, RuntimeError, LookupError, TypeError, ValueError, AttributeError,
+)  # fmt: skip
 PACKAGES = ("torch", "transformers", "peft", "accelerate")
 
 
@@ -95,6 +101,9 @@ class Checkpoints:
         self.model = model
         self.optimizer = optimizer
         self._refuse_strays()
+        for stage in stages_in(self.run_dir).values():
+            if stage.is_symlink():
+                raise ConfigError(f"{stage}: is a link, expected a folder of this run: put there what it points to")
         self.log = log
         self.dataset = dataset
         self.inputs = dict(inputs)
@@ -108,7 +117,7 @@ class Checkpoints:
         accelerator.register_load_state_pre_hook(self._load_weights)
         if accelerator.is_main_process:
             for leftover in self.run_dir.glob("stage*/*.tmp"):
-                shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
+                leftover.unlink() if leftover.is_symlink() or leftover.is_file() else shutil.rmtree(leftover)
 
     def register(self, **objects: Stateful | torch.Generator) -> None:
         """Adds other objects that change in training, by name: `register(sampler=sampler, noise=torch.Generator())`.
@@ -185,13 +194,14 @@ class Checkpoints:
     def _load(self, path: Path) -> None:
         manifest = read_manifest(path)
         self._warn_of_other_versions(path, manifest)
-        objects = self._read_objects(path)
-        self.accelerator.load_state(str(path))
-        # again: `load_state` sets the global generators too, but silently ignores a failure
-        if self.accelerator.process_index < manifest["world_size"]:  # else they stay as the seed has set them
-            set_random_states(load_plain_data(path / f"random_states_{self.accelerator.process_index}.pkl"))
-        for name, state in objects.items():
-            restore(self._objects[name], state)
+        with _reading(path):
+            objects = self._read_objects(path)
+            self.accelerator.load_state(str(path))
+            # again: `load_state` sets the global generators too, but silently ignores a failure
+            if self.accelerator.process_index < manifest["world_size"]:  # else they stay as the seed has set them
+                set_random_states(load_plain_data(path / f"random_states_{self.accelerator.process_index}.pkl"))
+            for name, state in objects.items():
+                restore(self._objects[name], state)
         self.best = manifest.get("best", {})  # absent in earlier versions
         if self.accelerator.is_main_process:
             self._set_newer_aside(path)  # first: if a kill leaves some, the logs are still long enough for them
@@ -203,11 +213,12 @@ class Checkpoints:
     def load_weights(self, path: Path, also: Collection[str] = ()) -> None:
         """Restores weights and optimizer of a checkpoint, and the objects named. Raises ConfigError if it is broken."""
         _refuse_broken(path)
-        load_weights(self.model, path)
-        self.optimizer.load_state_dict(load_plain_data(path / "optimizer.bin", map_location="cpu"))
-        for name, state in self._objects_in(path).items() if also else ():
-            if name in also and name in self._objects:
-                restore(self._objects[name], state)
+        with _reading(path):
+            load_weights(self.model, path)
+            self.optimizer.load_state_dict(load_plain_data(path / "optimizer.bin", map_location="cpu"))
+            for name, state in self._objects_in(path).items() if also else ():
+                if name in also and name in self._objects:
+                    restore(self._objects[name], state)
 
     def step_of_result(self, folder: Path) -> int | None:
         """Returns the step at which the result in a folder was saved; None if it is missing or damaged.
@@ -468,6 +479,23 @@ class Checkpoints:
 def _versions() -> dict[str, str]:
     """Returns the versions of packages that affect results; cached, since each parses its package's metadata."""
     return {name: version(name) for name in PACKAGES}
+
+
+@contextlib.contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Raises ConfigError if the files of a checkpoint hold something else than this script saves.
+
+    Pickles are read as plain data: they cannot run code.
+    """
+    try:
+        yield
+    except UNREADABLE as error:
+        if is_out_of_memory(error):
+            raise
+        raise ConfigError(
+            f"{path}: cannot be loaded ({first_line(error)}), although its files are as {MANIFEST} says: "
+            "this script did not save them; resume from another checkpoint"
+        ) from error
 
 
 def _refuse_broken(folder: Path) -> None:

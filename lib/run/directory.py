@@ -62,7 +62,7 @@ def checkpoints_in(directory: Path) -> list[Path]:
     """Returns the checkpoint folders of a run, intact or not, newest first."""
     folders = (folder for stage in stages_in(directory).values() for folder in stage.glob("step_*"))
     return sorted(
-        (folder for folder in folders if re.fullmatch(r"step_\d+", folder.name) and folder.is_dir()),
+        (path for path in folders if re.fullmatch(r"step_\d+", path.name) and path.is_dir() and not path.is_symlink()),
         key=place_of, reverse=True,
     )  # fmt: skip
 

@@ -9,8 +9,9 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import BaseModel, Field, NonNegativeInt, PositiveInt, ValidationError
 from safetensors import SafetensorError
 
 from lib.core.errors import StorageError, storage_remedy
@@ -21,6 +22,33 @@ logger = logging.getLogger(__name__)
 
 MANIFEST = "MANIFEST.json"
 DISK_FULL = ("inline_container", "iostream", "os error")  # torch and tokenizers have no error class for failed writes
+
+
+class File(BaseModel):
+    """What a file was when it was written."""
+
+    size: NonNegativeInt
+    sha256: str
+
+
+class Best(BaseModel):
+    """The best checkpoint of a stage."""
+
+    folder: Annotated[str, Field(pattern=r"^stage[0-9]+/step_[0-9]+$")]
+    score: float
+
+
+class Manifest(BaseModel, extra="allow"):
+    """The form of a manifest. A run may come from someone else, so no name leads out of its folder."""
+
+    files: dict[Annotated[str, Field(pattern=r"^[^/\x00]+$")], File]
+    environment: dict[str, str] = {}
+    world_size: PositiveInt = 1
+    dataset: str = ""
+    inputs: dict[str, str] = {}
+    step: NonNegativeInt = 0
+    log_offsets: dict[str, NonNegativeInt] = {}
+    best: dict[Annotated[str, Field(pattern=r"^stage[0-9]+$")], Best] = {}
 
 
 @contextlib.contextmanager
@@ -101,11 +129,18 @@ def _write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """Returns the manifest of a folder. Raises OSError or ValueError where it is missing or damaged."""
-    manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    """Returns the manifest of a folder. Raises OSError or ValueError if it is missing, damaged or of another form."""
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except RecursionError as error:
+        raise ValueError("it is nested too deep") from error
     if not isinstance(manifest, dict) or manifest.pop("sha256", None) != _digest(manifest):
         raise ValueError("its checksum differs")
-    return manifest
+    try:
+        return Manifest.model_validate(manifest).model_dump()
+    except ValidationError as error:
+        problem = error.errors()[0]
+        raise ValueError(f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}") from error
 
 
 def _digest(manifest: Mapping[str, Any]) -> str:
@@ -125,6 +160,8 @@ def _file_problem(path: Path, expected: Mapping[str, Any]) -> str | None:
         size = path.stat().st_size
         if size != expected["size"]:
             return f"has {size} bytes instead of {expected['size']}"
+        if not path.is_file():
+            return "is no file"
         if _sha256(path) != expected["sha256"]:
             return "is damaged (its checksum differs)"
     except FileNotFoundError:
