@@ -17,7 +17,8 @@ from test_resume import template as template
 
 from lib.core.config import parse, training_parser
 from lib.rl.session import score_of
-from lib.run.manifest import problems
+from lib.run.directory import checkpoints_in
+from lib.run.manifest import is_weights_only, problems
 
 REWARD = """
 from lib.core.registry import Judged
@@ -67,7 +68,9 @@ def mine(template, tmp_path) -> Run:
 
 def test_the_best_is_kept(straight):
     assert [*straight.evaluations()] == [*SCORES]
-    found = {path.relative_to(straight.dir).as_posix() for path in straight.dir.glob("stage*/step_*")}
+    found = checkpoints_in(straight.dir)
+    assert len(found) == 13 and not any(map(problems, found))
+    found = {path.relative_to(straight.dir).as_posix() for path in found if not is_weights_only(path)}
     assert found == {f"stage{stage}/step_{step}" for stage, steps in ((1, (2, 5, 6)), (2, (4, 5, 6))) for step in steps}
     links = {"stage1/best": "stage1/step_2", "stage2/best": "stage2/step_4", "best": "stage2/step_4"}
     assert {name: straight.link(name) for name in links} == links
@@ -145,9 +148,17 @@ def test_resume_from_a_given_checkpoint(straight, tmp_path):
     mine.same_as(straight)
     shutil.copytree(mine.dir, mine.dir.with_name("other"), symlinks=True)
     for folder in ("runs/other/stage1/best", "runs/tiny/stage1", "runs/tiny/stage1/step_5.aside", "nowhere"):
-        assert f"--resume {folder}: expected a checkpoint of this run, such as runs/tiny/" in refused(
+        assert f"--resume {folder}: expected a checkpoint of this run to resume from (runs/tiny/" in refused(
             mine, "--resume", folder
         )
+    said = refused(mine, "--resume", "runs/tiny/stage1/step_3")
+    assert said.startswith("--resume runs/tiny/stage1/step_3: of this checkpoint only the weights were kept: give one")
+    adapter = "--adapter", "runs/tiny/stage1/step_9"
+    process = forks.script(
+        ROOT / "evaluate.py", "--config", "task.yaml", *adapter, cwd=mine.folder, output=mine.folder / "said.txt"
+    )
+    assert "no adapter here, nor any folder; give that of a saved adapter, such as runs/tiny/" in mine.ended(process, 2)
+    assert "runs/tiny/stage1/step_3" in mine.said()
 
 
 def test_an_override_behind_resume_is_no_folder(monkeypatch):

@@ -30,11 +30,14 @@ from lib.core.interrupts import Interrupts
 from lib.run import checkpoint
 from lib.run.adapter_files import load_adapter
 from lib.run.checkpoint import Checkpoints
-from lib.run.directory import check_config, checkpoints_in
-from lib.run.manifest import MANIFEST, _write_manifest, problems, read_manifest, seal
+from lib.run.directory import adapter_in, check_config, checkpoint_in, checkpoints_in
+from lib.run.manifest import MANIFEST, _write_manifest, is_weights_only, problems, read_manifest, seal
 from lib.run.runlog import RunLog, read_jsonl
 
 torch.set_num_threads(1)
+WEIGHTS = {
+    MANIFEST, "adapter_model.safetensors", "adapter_config.json", "extra_adapters.safetensors", "extra_adapters.json",
+}  # fmt: skip
 
 
 @functools.cache
@@ -314,9 +317,44 @@ def test_stages_order_and_pruning(tmp_path):
     run = Run(tmp_path, keep=2).train(4, save_every=2)
     run.save(stage=2)
     run.train(5).save(stage=2)
-    left = [f"{path.parent.name}/{path.name}" for path in checkpoints_in(tmp_path)]
-    assert left == ["stage2/step_5", "stage2/step_4", "stage1/step_4", "stage1/step_2"]
-    assert run.checkpoints.newest() == tmp_path / "stage2" / "step_5"
+    run.train(6).save(stage=2)
+    left = {f"{path.parent.name}/{path.name}": is_weights_only(path) for path in checkpoints_in(tmp_path)}
+    kept = ["stage2/step_6", "stage2/step_5", "stage1/step_4", "stage1/step_2"]
+    assert left == dict.fromkeys(kept, False) | {"stage2/step_4": True}
+    assert run.checkpoints.newest() == tmp_path / "stage2" / "step_6"
+
+
+def test_of_an_older_checkpoint_the_weights_stay(run_dir):
+    (Run(run_dir, resume=True).train(4, save_every=1)).close()
+    older = run_dir / "stage1/step_1"
+    assert {path.name for path in older.iterdir() if path.suffix != ".md"} == WEIGHTS and problems(older) == []
+    load_adapter(adapted(gain=True), older)
+    assert adapter_in(older) == older
+    run = Run(run_dir, resume=True)
+    assert run.resumed.name == "step_4"
+    message = r"step_1: of this checkpoint only the weights were kept: give one .*step_4 or .*step_3\), or start a new"
+    with pytest.raises(ConfigError, match=message):
+        run.checkpoints.load(older)
+    manifest = read_manifest(run_dir / "stage1/step_4")
+    _write_manifest(run_dir / "stage1/step_4", manifest | {"weights_only": True})  # as if killed while it was reduced
+    assert run.checkpoints.newest().name == "step_3"
+    with pytest.raises(ConfigError, match=r"step_4: of this checkpoint only the weights were kept"):
+        run.checkpoints.load(run_dir / "stage1/step_4")
+    for missing, error in ((checkpoint_in, r"--resume .*step_9: .*\(.*step_4 or .*step_3\)"), (adapter_in, "step_1$")):
+        arguments = (run_dir, run_dir / "stage1/step_9")[missing is adapter_in :]
+        with pytest.raises(ConfigError, match=error):
+            missing(*arguments)
+
+
+def test_where_all_weights_are_trained_older_checkpoints_are_deleted(tmp_path):
+    model = copy.deepcopy(base_model())
+    accelerator, optimizer = Accelerator(cpu=True), torch.optim.SGD(model.parameters())
+    model, optimizer = accelerator.prepare(model, optimizer)
+    with RunLog(tmp_path, resume=False) as log:
+        checkpoints = Checkpoints(tmp_path, accelerator, model, optimizer, log)
+        for step in range(3):
+            checkpoints.save(1, step)
+    assert [path.name for path in checkpoints_in(tmp_path)] == ["step_2", "step_1"]
 
 
 def test_what_one_that_stays_calls_the_best_stays(tmp_path):
@@ -326,7 +364,7 @@ def test_what_one_that_stays_calls_the_best_stays(tmp_path):
     for step, score in enumerate((3, 4, 1, 5, 2), start=1):
         run.checkpoints.consider(1, f"stage1/step_{step}", score)
         run.train(step).save()
-        found = "".join(path.name[-1] for path in checkpoints_in(tmp_path))
+        found = "".join(path.name[-1] for path in checkpoints_in(tmp_path) if not is_weights_only(path))
         left.append((found, os.readlink(tmp_path / "stage1" / "best")))
         assert (tmp_path / "best").resolve() == (tmp_path / "stage1" / "best").resolve()
     # step 3 still calls step 2 the best when step 4 is
@@ -524,15 +562,21 @@ def killed_run(directory: Path, number: int, until: int, save_every: int) -> Non
 def test_kill_in_every_phase_of_saving_leaves_whole_checkpoints(two_saved, tmp_path):
     events = count_events(shutil.copytree(two_saved, tmp_path / "count"), 3, 1)
     assert events > 20
-    newest = set()
+    newest, reduced = set(), set()
     for number in part(range(1, events + 1), every=3):
         directory = shutil.copytree(two_saved, tmp_path / str(number))
         killed_run(directory, number, 3, 1)
         found = list(checkpoints_in(directory))
         assert len(found) >= 2 and [problems(folder) for folder in found] == [[]] * len(found), number
         newest.add(found[0].name)
+        oldest = directory / "stage1/step_1"
+        reduced.add(is_weights_only(oldest))
+        load_adapter(adapted(gain=True), oldest)
+        if found[0].name == "step_3":  # what the kill has left to do is done by the next start
+            Run(directory, resume=True).close()
+            assert {path.name for path in oldest.iterdir() if path.suffix != ".md"} == WEIGHTS, number
         shutil.rmtree(directory)
-    assert newest == {"step_2", "step_3"}
+    assert newest == {"step_2", "step_3"} and reduced == {True, False}
 
 
 def test_kill_anywhere_and_the_same_command_ends_with_the_same_bits(tmp_path, straight):

@@ -13,10 +13,10 @@
     stage1/best        a link to the best checkpoint of that stage, such as step_150
     best               a link to that of the last stage
 
-Self-play and SFT have one stage. A checkpoint is written in `step_200.tmp/` and renamed when complete. `step_300.aside`
-was newer than the checkpoint from which a run was resumed. What is the best, each manifest knows as of its own time,
-and the links are made after the newest: so a resume from any checkpoint finds its own best, and pruning leaves what one
-that stays calls the best.
+Self-play and SFT have one stage. A checkpoint is written in `step_200.tmp/` and renamed when complete. Of older ones
+the adapter and its card stay, and the manifest says `weights_only`. `step_300.aside` was newer than the checkpoint
+from which a run was resumed. What is the best, each manifest knows as of its own time, and the links are made after
+the newest: so a resume from any checkpoint finds its own best, and pruning leaves what one that stays calls the best.
 """
 
 import contextlib
@@ -40,12 +40,14 @@ from accelerate.utils import load as load_plain_data
 from safetensors import SafetensorError
 
 from lib.core.errors import ConfigError, NumericError, StorageError, first_line, is_out_of_memory
-from lib.run.adapter_files import ADAPTER_FILES, load_weights, save_weights
-from lib.run.directory import checkpoint_in, checkpoints_in, place_of, stages_in
+from lib.run.adapter_files import ADAPTER_FILES, has_adapter, load_weights, save_weights
+from lib.run.directory import checkpoint_in, checkpoints_in, place_of, refuse_weights_only, stages_in
 from lib.run.fingerprints import REWARD
 from lib.run.manifest import (
     MANIFEST,
+    is_weights_only,
     is_whole,
+    keep_weights,
     manifest_of,
     megabytes,
     problems,
@@ -72,8 +74,8 @@ class Checkpoints:
     `model` is the trained model: of a PeftModel the adapter is saved, of any other all weights. `dataset` is a
     fingerprint of the training data, and `inputs` has those of lib/run/fingerprints.py: a resume must find the same.
     With `any_number`, as many processes as one likes may resume: all hold the same state but for the global generators.
-    Each stage keeps its `keep` newest valid checkpoints and its best. `beside` writes a script's extra files into the
-    folder of a checkpoint, and `saved` gets each one that is complete, both in one process.
+    The `keep` newest valid checkpoints of each stage and its best can be resumed. `beside` writes a script's extra
+    files into the folder of a checkpoint, and `saved` gets each one that is complete, both in one process.
 
     `best` is {"stage1": {"folder": "stage1/step_150", "score": 0.6}}, with each stage that `consider` was called for.
     """
@@ -168,14 +170,15 @@ class Checkpoints:
         if path is not None:
             path = checkpoint_in(self.run_dir, path)
             _refuse_broken(path)
+            refuse_weights_only(self.run_dir, path, is_weights_only(path))
         else:
             path = self.newest()
         if path is not None:
             self._refuse_other_run(path, read_manifest(path))
         elif checkpoints_in(self.run_dir):
             raise ConfigError(
-                f"{self.run_dir}: every checkpoint is broken (see above): restore one from a backup, "
-                f"or start over under another run_name=..."
+                f"{self.run_dir}: every checkpoint is broken (see above) or holds weights alone: restore one from a "
+                "backup, or start a new run from its weights (--resume-adapter DIR run_name=...)"
             )
         return path
 
@@ -345,15 +348,21 @@ class Checkpoints:
         _link(self.run_dir / BEST, f"{max(self.best)}/{BEST}" if self.best else None)
 
     def _prune(self, stage: Path) -> None:
-        """Deletes the oldest checkpoints of a stage, but none that a remaining one records as the best."""
+        """Reduces the oldest checkpoints of a stage to their adapters, but none that a remaining one calls the best.
+
+        Where all weights are trained they are large, and the whole checkpoint is deleted.
+        """
         valid, needed = 0, set()
         for folder in (folder for folder in checkpoints_in(self.run_dir) if folder.parent == stage):
             if valid < self.keep:
-                if not problems(folder):
+                if not problems(folder) and not is_weights_only(folder):
                     valid += 1
-                    needed |= {best["folder"] for best in read_manifest(folder).get("best", {}).values()}
+                    needed |= {best["folder"] for best in read_manifest(folder)["best"].values()}
             elif folder.relative_to(self.run_dir).as_posix() not in needed:
-                _delete(folder)
+                if has_adapter(self.model) and manifest_of(folder):
+                    keep_weights(folder, ADAPTER_FILES)
+                else:
+                    _delete(folder)
 
     def _together(self, temporary: Path, action: Callable[[], None], main_only: bool = False) -> None:
         """Runs a phase of saving; if a write fails on one rank, all ranks clean up and raise StorageError."""
@@ -376,9 +385,10 @@ class Checkpoints:
     def _newest(self) -> Path | None:
         for folder in checkpoints_in(self.run_dir):
             broken = problems(folder)
-            if not broken:
+            if not broken and not is_weights_only(folder):
                 return folder
-            logger.error("CHECKPOINT %s IS BROKEN and will not be used: %s", folder, "; ".join(broken))
+            if broken:
+                logger.error("CHECKPOINT %s IS BROKEN and will not be used: %s", folder, "; ".join(broken))
         return None
 
     def _refuse_other_run(self, path: Path, manifest: Mapping[str, Any]) -> None:
@@ -499,8 +509,7 @@ def _reading(path: Path) -> Iterator[None]:
 
 
 def _refuse_broken(folder: Path) -> None:
-    broken = problems(folder) if folder.is_dir() else ["there is no such folder"]
-    if broken:
+    if broken := problems(folder) if folder.is_dir() else ["there is no such folder"]:
         raise ConfigError(f"{folder} is broken: {'; '.join(broken)}; resume from another checkpoint")
 
 

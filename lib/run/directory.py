@@ -17,6 +17,8 @@ ADAPTER = "adapter_model.safetensors"
 ADAPTER_CONFIG = "adapter_config.json"
 EXTRA = "extra_adapters.safetensors"  # what PEFT does not know, with a config of its own
 EXTRA_CONFIG = "extra_adapters.json"
+OPTIMIZER = "optimizer.bin"  # of a checkpoint that can be resumed
+MOST_LISTED = 20  # checkpoints in an error
 TRIAL = ".smoke"  # marks the directory of a trial run, which the next one may empty
 CARD = "README.md"  # of a model, beside its weights
 # config keys that do not affect the results
@@ -43,13 +45,28 @@ def check_directory(config: Outputs, resume: bool | Path, allow_change: bool, ma
 def checkpoint_in(directory: Path, path: Path) -> Path:
     """Returns the checkpoint of the run in `directory` that `path`, or a link, names. ConfigError if it is not one."""
     there = path.resolve()
-    found = directory / there.parent.name / there.name
-    if not re.fullmatch(r"stage\d+/step_\d+", f"{there.parent.name}/{there.name}") or found.resolve() != there:
+    checkpoint = directory / there.parent.name / there.name
+    if checkpoint not in checkpoints_in(directory) or checkpoint.resolve() != there:
         raise ConfigError(
-            f"--resume {path}: expected a checkpoint of this run, such as {directory}/stage1/step_200; to start from "
-            "the weights of another run, give --resume-adapter and a new run_name=..."
+            f"--resume {path}: expected a checkpoint of this run to resume from ({_resumable(directory)}); to start "
+            "from the weights of another run, give --resume-adapter and a new run_name=..."
         )
-    return found
+    refuse_weights_only(directory, checkpoint, not (checkpoint / OPTIMIZER).exists())
+    return checkpoint
+
+
+def refuse_weights_only(directory: Path, checkpoint: Path, is_weights_only: bool) -> None:
+    """Raises ConfigError, with the checkpoints that can be resumed, if this one holds weights alone."""
+    if is_weights_only:
+        raise ConfigError(
+            f"--resume {checkpoint}: of this checkpoint only the weights were kept: give one that can be resumed "
+            f"({_resumable(directory)}), or start a new run from it (--resume-adapter {checkpoint} run_name=...)"
+        )
+
+
+def _resumable(directory: Path) -> str:
+    names = [str(path) for path in checkpoints_in(directory) if (path / OPTIMIZER).exists()]
+    return " or ".join(names) or "there is none"
 
 
 def stages_in(directory: Path) -> dict[int, Path]:
@@ -77,15 +94,17 @@ def adapter_in(folder: Path, key: str = "") -> Path:
 
     The error tells what is there instead: nothing, a whole model, or a run with adapters in it.
     """
+    weights = (ADAPTER, EXTRA)
     missing = [name for name in (ADAPTER_CONFIG, ADAPTER) if not (folder / name).is_file()]
     if not missing or (len(missing) == 2 and all((folder / name).is_file() for name in (EXTRA_CONFIG, EXTRA))):
         return folder
     inside = [folder / name for name in ("best", "final") if (folder / name / ADAPTER_CONFIG).is_file()]
-    instead = (
-        f"{' and '.join(missing)} missing; give the folder that holds them, such as outputs/<run_name>/stage1/best"
-    )
+    runs = (folder, *list(folder.parents)[:2])
+    saved = [path for run in runs for path in checkpoints_in(run) if any((path / name).is_file() for name in weights)]
+    such = " or ".join(map(str, saved[:MOST_LISTED])) or "outputs/<run_name>/stage1/best"
+    instead = f"{' and '.join(missing)} missing; give the folder that holds them, such as {such}"
     if not folder.exists():
-        instead = "nor any folder; give that of a saved adapter, such as outputs/<run_name>/stage1/best"
+        instead = f"nor any folder; give that of a saved adapter, such as {such}"
     elif (folder / "config.json").is_file():
         instead = f"this is a whole model: give it as model.name={folder}"
     elif inside:

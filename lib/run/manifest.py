@@ -7,7 +7,7 @@ import logging
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -47,6 +47,7 @@ class Manifest(BaseModel, extra="allow"):
     dataset: str = ""
     inputs: dict[str, str] = {}
     step: NonNegativeInt = 0
+    weights_only: bool = False
     log_offsets: dict[str, NonNegativeInt] = {}
     best: dict[Annotated[str, Field(pattern=r"^stage[0-9]+$")], Best] = {}
 
@@ -106,6 +107,22 @@ def seal(folder: Path, **facts: Any) -> None:
         fsync_file(file)
     known = {file.name: {"size": file.stat().st_size, "sha256": _sha256(file)} for file in files if file.name != CARD}
     _write_manifest(folder, {"schema": 1, "files": known, **facts})
+
+
+def is_weights_only(checkpoint: Path) -> bool:
+    """True if a checkpoint was reduced to its weights: it is whole, but cannot be resumed."""
+    return manifest_of(checkpoint).get("weights_only", False)
+
+
+def keep_weights(checkpoint: Path, names: Collection[str]) -> None:
+    """Reduces a checkpoint to the files `names` and its card. A kill leaves it whole, or with weights alone."""
+    manifest = read_manifest(checkpoint)
+    if not manifest["weights_only"]:
+        files = {name: facts for name, facts in manifest["files"].items() if name in names}
+        _write_manifest(checkpoint, manifest | {"files": files, "weights_only": True})
+    for file in checkpoint.iterdir():
+        if file.name not in (*names, CARD, MANIFEST):
+            file.unlink()
 
 
 def set_aside(folder: Path) -> None:
