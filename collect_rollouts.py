@@ -128,7 +128,7 @@ def command_line() -> tuple[argparse.Namespace, CollectConfig]:
     config = load(CollectConfig, args.config, args.overrides, args.smoke)
     if not args.dry_run:
         if args.smoke and not args.resume:
-            discard(config.run_dir)
+            discard(config, args.config)
         check_directory(config, args.resume, args.allow_config_change, MAY_CHANGE)
     return args, config
 

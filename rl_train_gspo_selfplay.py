@@ -85,7 +85,7 @@ def command_line() -> tuple[argparse.Namespace, SelfPlayConfig]:
         args.resume_adapter = local_adapter(args.resume_adapter, "--resume-adapter")
     if not (args.dry_run or args.ask):
         if args.smoke and not args.resume:
-            discard(config.run_dir)
+            discard(config, args.config, args.resume_adapter)
         check_directory(config, args.resume, args.allow_config_change)
     return args, config
 

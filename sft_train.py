@@ -111,7 +111,7 @@ def command_line() -> tuple[argparse.Namespace, SFTConfig]:
     args = parse(resuming_parser(__doc__))
     config = load(SFTConfig, args.config, args.overrides, args.smoke)
     if args.smoke and not args.resume:
-        discard(config.run_dir)
+        discard(config, args.config)
     check_directory(config, args.resume, args.allow_config_change)
     return args, config
 

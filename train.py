@@ -29,7 +29,7 @@ import reward_function  # noqa: F401  registers rewards and extractors, yours to
 from lib.core.config import ScoreConfig, load, parse, training_parser
 from lib.core.errors import FINISHED, ConfigError, run_script
 from lib.rewards.judge import prepare
-from lib.run.directory import check_directory, discard
+from lib.run.directory import check_directory, discard, is_inside, refuse_second_stage
 from lib.run.hub import local_adapter
 
 
@@ -45,8 +45,8 @@ def main() -> int:
         preview(config)
         return FINISHED
     run = ScoreRun(
-        load_task(config), start_stage=args.start_stage, adapter=args.resume_adapter, resume=args.resume,
-        allow_change=args.allow_config_change, profile=args.profile,
+        load_task(config), start_stage=args.start_stage, adapter=args.resume_adapter, in_place=args.in_place,
+        resume=args.resume, allow_change=args.allow_config_change, profile=args.profile,
     )  # fmt: skip
     with run.open() as session:
         if session.progress.due:  # "pretrain" at first
@@ -68,8 +68,12 @@ def main() -> int:
 def command_line() -> tuple[argparse.Namespace, ScoreConfig]:
     """Returns the options, and the config with overrides and --smoke applied. Raises ConfigError for any mistake."""
     options = training_parser(__doc__)
-    options.add_argument("--start-stage", type=int, choices=(1, 2), default=1, help="2 skips stage I (default: 1)")
+    options.add_argument(
+        "--start-stage", type=int, choices=(1, 2),
+        help="2 skips stage I (default: 1); from an adapter of this run, stage II begins in the same folder",
+    )  # fmt: skip
     args = parse(options)
+    args.start_stage = args.start_stage or 1
     if args.start_stage == 2 and not args.resume_adapter:
         raise ConfigError("--start-stage 2 needs the adapter of stage I: add --resume-adapter DIR")
     config = load(ScoreConfig, args.config, args.overrides, args.smoke)
@@ -77,10 +81,13 @@ def command_line() -> tuple[argparse.Namespace, ScoreConfig]:
         args.resume_adapter = local_adapter(args.resume_adapter, "--resume-adapter")
     if args.start_stage == 2 and not config.train.has_steps(2):
         raise ConfigError("--start-stage 2: stage II has no steps: raise train.stage2_steps, or leave the option out")
+    args.in_place = args.start_stage == 2 and is_inside(args.resume_adapter, config.run_dir)
     if not args.dry_run:
-        if args.smoke and not args.resume:
-            discard(config.run_dir)
-        check_directory(config, args.resume, args.allow_config_change)
+        if args.in_place:
+            refuse_second_stage(config)
+        elif args.smoke and not args.resume:
+            discard(config, args.config, args.resume_adapter)
+        check_directory(config, args.resume or args.in_place, args.allow_config_change)
     return args, config
 
 

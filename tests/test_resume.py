@@ -661,6 +661,58 @@ def test_stage_two_from_an_adapter(straight, mine):
     assert not (mine.dir / "stage1/adapter_model.safetensors").exists()
 
 
+@pytest.fixture(scope="module")
+def first_stage(template, straight, tmp_path_factory) -> Run:
+    """A run killed in stage II after a step that no checkpoint holds."""
+    run = Run(template, tmp_path_factory.mktemp("first") / "work")
+    run.start(code=-signal.SIGKILL, kill_at=straight.moments.index("saving 2", straight.saved["stage1/step_6"]) + 1)
+    assert [(row["stage"], row["step"]) for row in run.rows()][-2:] == [(1, 6), (2, 1)]
+    return run
+
+
+@pytest.mark.parametrize("adapter", part(["step_3", "best", "."], every=3))
+def test_stage_two_begins_in_the_run_of_its_adapter(first_stage, tmp_path, adapter):
+    given = f"runs/tiny/stage1/{adapter}"
+    begin = ("--start-stage", "2", "--resume-adapter", given)
+    whole, mine = (Run(first_stage.folder, tmp_path / name) for name in ("whole", "mine"))
+    before = {stream: whole.rows(stream) for stream in ("metrics", "evaluations")}
+    assert "train.alpha: 1.0 -> 3.0" in refused(mine, *begin, "train.alpha=3")
+    whole.start(*begin)
+    assert [(row["stage"], row["step"]) for row in whole.rows()] == [(s, n) for s in (1, 2) for n in range(1, 7)]
+    assert whole.rows()[:6] == before["metrics"][:6] and whole.rows()[6]["global_step"] == 7
+    kept, added = before["evaluations"], whole.rows("evaluations")[len(before["evaluations"]) :]
+    assert whole.rows("evaluations")[: len(kept)] == kept
+    assert [(row["when"], row["stage"], row["step"]) for row in added if row["temperature"]] == [
+        ("adapter", 2, 0), ("step", 2, 2), ("step", 2, 4), ("after_stage2", 2, 6)
+    ]  # fmt: skip
+    links = {name: os.readlink(whole.dir / name) for name in ("best", "stage1/best")}
+    assert links == {"best": "stage2/best", "stage1/best": os.readlink(first_stage.dir / "stage1/best")}
+    if adapter == ".":
+        end = next(row for row in kept if row["when"] == "after_stage1")
+        assert added[0] == end | {"when": "adapter", "stage": 2, "step": 0}
+    process = forks.script(ROOT / "report.py", whole.dir, cwd=whole.folder, output=whole.folder / "said.txt")
+    whole.ended(process)
+    page = (whole.dir / "report.html").read_text()
+    assert re.search(r"after stage I\b", page) and re.search(r"after stage II\b", page)
+    (whole.dir / "report.html").unlink()
+
+    for moment in (["saving 2", 1], ["evaluation 2", 2], ["train 2", 5]):
+        mine.start(*begin, code=-signal.SIGKILL, kill_in=moment)
+        begin = ("--resume",) if (mine.dir / "stage2/step_0").exists() else begin
+    second = refused(mine, "--start-stage", "2", "--resume-adapter", given)
+    assert second.startswith(
+        "runs/tiny/stage2 already holds stage II of this run: continue it with --resume, or start "
+    )
+    assert second.endswith("by run_name=tiny-stage2\n")
+    mine.start("--resume")
+    mine.same_as(whole)
+
+
+def test_a_resume_takes_no_other_weights(half):
+    for options in (["--start-stage", "2"], ["--start-stage", "1"], ["--resume-adapter", "runs/tiny/stage1"]):
+        assert refused(half, "--resume", *options).startswith("--resume: continues a run where it was, with its own")
+
+
 def test_warm_starts_that_cannot_work(mine):
     assert "add --resume-adapter DIR" in mine.start("--start-stage", "2", code=2)
     for adapter in ("base", "nowhere"):

@@ -212,6 +212,34 @@ def test_a_trial_run_empties_the_folder_of_another_trial_run_alone(folder, monke
     assert code == 2 and "outputs/file-smoke: cannot be written (Not a directory)" in err
 
 
+def test_a_trial_run_deletes_nothing_that_was_named(folder, monkeypatch, capsys):
+    trial, adapter = ("--smoke", "4"), Path("outputs/tiny-smoke/stage1")
+    assert command(monkeypatch, capsys, *trial)[0] == 0
+    shutil.copy("rows.jsonl", "outputs/tiny-smoke/rows.jsonl")
+    shutil.copy("tiny.yaml", "outputs/tiny-smoke/mine.yaml")
+    shutil.copytree(yaml.safe_load(Path("tiny.yaml").read_text())["model"]["name"], "outputs/tiny-smoke/base")
+    Path("elsewhere").symlink_to("outputs/tiny-smoke/base")
+    needed = [
+        (["--resume-adapter", str(adapter)], adapter), ([f"model.adapter={adapter}"], adapter),
+        (["model.name=elsewhere"], "elsewhere"),
+        (["dataset.name=outputs/tiny-smoke/rows.jsonl"], "outputs/tiny-smoke/rows.jsonl"),
+        (["--config", "outputs/tiny-smoke/mine.yaml"], "outputs/tiny-smoke/mine.yaml"),
+    ]  # fmt: skip
+    for options, path in needed:
+        code, _, err = command(monkeypatch, capsys, *trial, *options)
+        assert (code, len(err.splitlines())) == (2, 1)
+        assert f"outputs/tiny-smoke: --smoke would empty this folder, but {path} is in it and is needed" in err
+        assert Path(path).exists()
+    second = (*trial, "--start-stage", "2", "--resume-adapter", str(adapter))
+    code, _, err = command(monkeypatch, capsys, *second)
+    assert code == 2 and "outputs/tiny-smoke/stage2 already holds stage II" in err and "run_name=tiny-stage2\n" in err
+    assert command(monkeypatch, capsys, *second, "run_name=tiny-stage2")[0] == 0
+    shutil.rmtree("outputs/tiny-smoke/stage2")
+    assert command(monkeypatch, capsys, *second)[0] == 0
+    whens = [row["when"] for row in logged("evaluations", "tiny-smoke")]
+    assert [when for when in whens if when != "step"] == ["pretrain", "after_stage1", "adapter", "after_stage2"]
+
+
 @pytest.mark.parametrize(
     ("factor", "choices", "share"), [(2, (), 0.5), (0.25, (), 2.0), (0.25, ("beyond=mask",), 0.0), (2, None, 1.0)]
 )

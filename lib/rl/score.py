@@ -59,7 +59,7 @@ class ScoreRun:
         )
         self.distiller = Distiller(config, self.policy, task.prompts, task.judge) if config.distill else None
         self.progress.stage = next((each.number for each in self.stages if each.number >= start_stage), OVER)
-        if start_stage == 2 and self.progress.due == "adapter":
+        if start_stage == 2 and self.progress.due == "adapter" and not options.get("in_place"):
             self.progress.due = "after_stage1"
         self.progress.beta2 = train.beta2
 

@@ -60,11 +60,13 @@ class Session:
 
     The algorithm owns it, and gives it `stages` and `measure(when, settings, rows, on_progress, **how)`, which answers
     held-out rows and returns their row of evaluations.jsonl, or with `part` the numbers that training selects by.
+    `in_place`: `adapter` is of an earlier stage of the run in this directory, whose rows go on.
     """
 
     def __init__(
         self, task: Task, stages: list[Stage], measure: Callable[..., dict], *,
-        adapter: Path | None = None, resume: bool | Path = False, allow_change: bool = False, profile: int = 0,
+        adapter: Path | None = None, in_place: bool = False, resume: bool | Path = False, allow_change: bool = False,
+        profile: int = 0,
     ):  # fmt: skip
         if adapter:
             load_adapter(task.policy.model, adapter, task.config.model.name)
@@ -91,10 +93,11 @@ class Session:
         self.generator = torch.Generator(accelerator.device)
         self.generator.manual_seed(config.seed)  # everywhere the same, see `lib.rl.tree.sample`
         set_seed(config.seed, device_specific=True)  # for a reward that draws from the global generators
-        self.tracker = Tracker(config, bool(resume), self.screen.warn, accelerator.is_main_process)
+        self.tracker = Tracker(config, bool(resume) or in_place, self.screen.warn, accelerator.is_main_process)
         hub = config.hub if accelerator.is_main_process else None
         self.publisher = Publisher(config.run_dir, hub, self.screen.say, self.screen.warn)
         self._measure, self._resume, self._allow_change = measure, resume, allow_change
+        self._in_place = in_place
         self._written: list[dict] = []  # the last rows of generations.jsonl
         self._is_evaluating = False
         self.log: RunLog
@@ -115,7 +118,7 @@ class Session:
         with (
             RunLog(
                 config.run_dir,
-                bool(self._resume),
+                bool(self._resume) or self._in_place,
                 self.accelerator.is_main_process,
                 streams,
                 limits={"generations": config.tracking.max_generations_mb * 2**20},
@@ -145,9 +148,14 @@ class Session:
                 for stage in self.stages if self.accelerator.is_main_process else ():
                     if stage.number < self.progress.stage:
                         self.checkpoints.restore_result(stage.number, stage.steps, self._save_rest)
+            elif self._in_place:
+                self.checkpoints.take_over_logs(self.progress.stage)
             else:
                 self.log.rewind({})
-            self.log.write_config(dump(config), now=is_over or path is not None)  # else the first checkpoint writes it
+            # else the first checkpoint writes it
+            self.log.write_config(dump(config), now=is_over or self._in_place or path is not None)
+            if self._in_place:
+                self.checkpoints.save(self.progress.stage, self.progress.step)  # from here on --resume continues it
             self._begin_step()
             if (left := self.ahead()).stages:
                 self.screen.say(told(work(left, self.held), "left" if path else "planned"))

@@ -264,6 +264,25 @@ class Checkpoints:
         is_left = newest and (not manifest.get("is_over") or place_of(newest) >= (stage, manifest["step"]))
         return None if is_left else manifest
 
+    def take_over_logs(self, stage: int) -> None:
+        """Continues the rows and the best of the stages before `stage`, which starts from given weights.
+
+        Of its own, rows of an earlier start that no checkpoint holds are dropped, as in a resume. Raises ConfigError if
+        the run has other data.
+        """
+        answer = [self._end_before(stage) if self.accelerator.is_main_process else None]
+        if folder := broadcast_object_list(answer)[0]:
+            manifest = read_manifest(folder)
+            self._refuse_other_inputs(folder, manifest)
+            self.best = {name: best for name, best in manifest["best"].items() if name != f"stage{stage}"}
+            self.log.rewind(manifest["log_offsets"])
+
+    def _end_before(self, stage: int) -> Path | None:
+        """Returns the result of the stage before if it says where the logs ended, else the newest checkpoint."""
+        result = self.run_dir / f"stage{stage - 1}"
+        is_known = (result / MANIFEST).exists() and not problems(result) and read_manifest(result)["log_offsets"]
+        return result if is_known else self._newest()
+
     def restore_result(self, stage: int, steps: int, save_rest: Callable[[Path], None]) -> None:
         """Rewrites the adapter of a finished stage, if missing or damaged, from the checkpoint of its last step."""
         folder = self.run_dir / f"stage{stage}"

@@ -5,8 +5,9 @@ import logging
 import os
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from lib.core.config import Outputs, completed, differences, read_tree
 from lib.core.errors import ConfigError
@@ -117,10 +118,20 @@ def step_of(checkpoint: Path) -> int:
     return int(checkpoint.name.removeprefix("step_"))
 
 
-def discard(directory: Path) -> None:
-    """Empties the directory of a trial run. Raises ConfigError if it is in use, or holds what no trial run wrote."""
+def discard(config: Outputs, *named: Path | None) -> None:
+    """Empties the directory of a trial run.
+
+    Raises ConfigError if it is in use, holds what no trial run wrote, or something that the config or `named` names.
+    """
     if os.environ.get("RANK", "0") != "0":
         return
+    directory = config.run_dir
+    texts = [*_texts(config.model_dump(exclude={"run_name", "output_dir"})), *(str(path) for path in named if path)]
+    if needed := [text for text in texts if os.path.exists(text) and is_inside(Path(text), directory)]:
+        raise ConfigError(
+            f"{directory}: --smoke would empty this folder, but {needed[0]} is in it and is needed: choose another "
+            "run_name=..."
+        )
     try:
         if directory.exists():
             _refuse_busy(directory)
@@ -136,6 +147,31 @@ def discard(directory: Path) -> None:
         raise ConfigError(
             f"{directory}: cannot be written ({error.strerror}): choose another output_dir=... or run_name=..."
         ) from error
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        value = value.values()
+    if isinstance(value, str | Path):
+        yield str(value)
+    elif isinstance(value, Iterable):
+        for part in value:
+            yield from _texts(part)
+
+
+def is_inside(path: Path, directory: Path) -> bool:
+    """True if a path leads into a directory, also through links."""
+    return path.resolve().is_relative_to(directory.resolve())
+
+
+def refuse_second_stage(config: Outputs) -> None:
+    """Raises ConfigError if the run of a config has begun stage II: it cannot begin it there once more."""
+    stage = config.run_dir / "stage2"
+    if os.environ.get("RANK", "0") == "0" and any(path.parent == stage for path in checkpoints_in(config.run_dir)):
+        raise ConfigError(
+            f"{stage} already holds stage II of this run: continue it with --resume, or start another one by "
+            f"run_name={config.run_name.removesuffix('-smoke')}-stage2"
+        )
 
 
 def check_config(config: Outputs, allow_change: bool = False, may_differ: Iterable[str] = ()) -> None:

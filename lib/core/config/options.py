@@ -52,7 +52,7 @@ def training_parser(doc: str) -> argparse.ArgumentParser:
 def parse(options: argparse.ArgumentParser) -> argparse.Namespace:
     """Parses the command line of a script that saves checkpoints; overrides may be anywhere, even after --resume.
 
-    Raises ConfigError as `check_launcher` does.
+    Raises ConfigError for options that contradict each other, and as `check_launcher` does.
     """
     words = sys.argv[1:]
     for i, (word, following) in enumerate(pairwise(words)):
@@ -61,6 +61,11 @@ def parse(options: argparse.ArgumentParser) -> argparse.Namespace:
             break
     args = options.parse_intermixed_args(words)
     check_launcher()  # after --help
+    if args.resume and (getattr(args, "resume_adapter", None) or getattr(args, "start_stage", None)):
+        raise ConfigError(
+            "--resume: continues a run where it was, with its own weights, but --resume-adapter or --start-stage asks "
+            "for others: give either"
+        )
     return args
 
 
