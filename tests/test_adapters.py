@@ -132,10 +132,10 @@ def test_weights_take_over_where_the_algebra_is_exact(case, kind, lora):
     has_norms = kind == "qwen3" and ("temperature" in case or "of all" in case)
     if name in NEVER_FOLDED or has_norms:
         with pytest.raises(ConfigError, match=rf"not all of these adapters can be merged \({name}: "):
-            merged(policy.model, "outputs/x")
+            merged(policy.model, "outputs/x", TEXT.tolist())
         assert torch.equal(logits(policy), before)
         return
-    base = merged(policy.model, "outputs/x")
+    base = merged(policy.model, "outputs/x", TEXT.tolist())
     with torch.no_grad():
         assert (base(input_ids=TEXT).logits - before).abs().mean() < 1e-5  # of logits up to 5, in float32
     assert shelf_of(base) is None and {n for n, _ in base.named_parameters()} == {
@@ -182,7 +182,13 @@ def test_tuners_of_peft_are_merged(tuner):
     policy = policy_of("llama", TUNERS[tuner] | {"ia3": {}, "norm_gains": {}}, moved=0.1)
     before = logits(policy)
     with torch.no_grad():
-        assert (merged(policy.model, "outputs/x")(input_ids=TEXT).logits - before).abs().mean() < 1e-5
+        assert (merged(policy.model, "outputs/x", TEXT.tolist())(input_ids=TEXT).logits - before).abs().mean() < 1e-5
+
+
+def test_merged_weights_keep_their_dtype():
+    policy = policy_of("qwen3", {"ia3": {}, "norm_gains": {}}, torch.bfloat16, moved=0.1, lora=LORA)
+    base = merged(policy.model, "outputs/x", TEXT.tolist())
+    assert {weight.dtype for weight in base.state_dict().values()} == {torch.bfloat16}
 
 
 @pytest.mark.parametrize(("way", "lora"), [("slab", LORA), ("by batches", None)], ids=["slab with LoRA", "by batches"])

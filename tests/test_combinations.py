@@ -148,11 +148,11 @@ def test_what_the_table_lets_pass_works_and_the_rest_is_refused(family, partner,
         with pytest.raises(
             ConfigError, match=rf"not all of these adapters can be merged \({family}: {obstacle.reason}"
         ):
-            merged(policy.model, "outputs/x")
+            merged(policy.model, "outputs/x", TEXT.tolist())
     elif partner == FOLDING:
         before = logits(policy)
         with torch.no_grad():
-            assert (merged(policy.model, "outputs/x")(input_ids=TEXT).logits - before).abs().max() < 1e-4
+            assert (merged(policy.model, "outputs/x", TEXT.tolist())(input_ids=TEXT).logits - before).abs().max() < 1e-4
 
 
 @pytest.mark.parametrize(("kind", "target"), [("phi3", "qkv_proj"), ("gpt2", "c_attn")])

@@ -378,14 +378,45 @@ def test_in_bfloat16_a_weight_is_rounded_once(adapted, tmp_path, name):
     assert torch.equal(saved["model.embed_tokens.weight"], before["model.embed_tokens.weight"])
 
 
-def test_an_adapter_on_tied_embeddings_is_not_merged(adapted):
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_an_adapter_on_tied_embeddings_is_not_merged(adapted, dtype):
     """The sum would change the output layer too, which the adapter does not."""
     folder, *_ = adapted["smollm2"]
-    base, _ = load_base(Model(name=str(folder)), "plain")
+    base, _ = load_base(Model(name=str(folder), dtype=dtype), "plain")
     model = peft.get_peft_model(base, peft.LoraConfig(r=2, target_modules=["embed_tokens"], task_type="CAUSAL_LM"))
-    move((parameter for name, parameter in model.named_parameters() if "lora_" in name), 0.1)
+    move((parameter for name, parameter in model.named_parameters() if "lora_" in name), 0.03)
     with pytest.raises(ConfigError, match=r"the merged model differs: .* shares its weight"):
-        merged(model, "some/adapter")
+        merged(model, "some/adapter", PROMPTS[:8])
+
+
+def test_rounding_to_bfloat16_does_not_refuse_a_merge(tmp_path):
+    """In a model with large weights, rounding alone moves the log-probs by more than many a wrong merge."""
+    base, adapter, out = tmp_path / "base", tmp_path / "adapter", tmp_path / "merged"
+    architecture = SMOLLM2 | {"initializer_range": 0.8, "num_hidden_layers": 6}
+    model, tokenizer = build(FromScratch(**{**SCRATCH, "architecture": architecture}), TEMPLATE, seed=0)
+    for part in (model, tokenizer):
+        part.save_pretrained(base)
+    config = Model(name=str(base), dtype="bfloat16")
+    policy = Policy(attach_tuner(load_base(config, "plain")[0], Lora(r=4, alpha=8), config, "plain", 0), 1.0)
+    move(policy.trainable, 0.1)
+    save_adapter(policy.model, adapter)
+    assert write_merged(policy.model, tokenizer, PROMPTS[:8], out).gap > 0.2
+    merged_at_load, _ = load_base(config.model_copy(update={"adapter": str(adapter)}), "plain")
+    read = AutoModelForCausalLM.from_pretrained(out, dtype="auto")
+    for name, weight in read.state_dict().items():
+        assert weight.dtype == torch.bfloat16 and torch.equal(weight, merged_at_load.state_dict()[name])
+
+
+@pytest.mark.parametrize("factor", [0.0, 0.5, 2.0], ids=["left out", "half", "twice"])
+def test_a_wrong_merge_in_bfloat16_is_refused(adapted, factor, monkeypatch):
+    """One of 21 targets is merged with another scale than the adapter has."""
+    folder, *_ = adapted["qwen3"]
+    model = put_on(load_base(Model(name=str(folder), dtype="bfloat16"), "plain")[0], folder / "adapter", "adapter")
+    layer = model.get_submodule("base_model.model.model.layers.1.mlp.down_proj")
+    delta = layer.get_delta_weight("default")
+    monkeypatch.setattr(layer, "get_delta_weight", lambda name: delta * factor)
+    with pytest.raises(ConfigError, match="the merged model differs: in float32 its log-probs are"):
+        merged(model, "some/adapter", PROMPTS[:8])
 
 
 def test_a_merged_model_that_is_not_what_was_written_keeps_no_name(adapted, tmp_path, monkeypatch):

@@ -74,13 +74,14 @@ def load_base(config: Model, backend: str) -> tuple[nn.Module, Any]:
     _check_folders(config)
     with _explained(config):
         model, tokenizer = loader(config)
+    tokenizer = _with_template(tokenizer, config)
     if config.adapter:
-        model = merge_saved(model, config.adapter, config.name)
+        model = merge_saved(model, tokenizer, config.adapter, config.name)
     if config.load_in_4bit:
         _without_packing(model)
         _try_4_bits(model)
     _without_dropout(model)
-    return model, _with_template(tokenizer, config)
+    return model, tokenizer
 
 
 def _without_dropout(model: nn.Module) -> None:

@@ -1,8 +1,8 @@
-"""An adapter that becomes part of its base: put on it, checked, merged in float32; and a merged model in a folder.
+"""Merges an adapter into its base, in memory or as a model in a folder.
 
-The sum of a weight and what an adapter adds to it is made in float32 and rounded once, to the dtype that the weight
-has. In float32 the merged model is the adapted one; in bfloat16 it is so to within that rounding, a layer at a time,
-since an adapter beside its base is not rounded to it. What is trained later stands on the merged weights as they are.
+The adapter is merged, and the merged model compared with the adapted one, in float32; then its weights are rounded once
+to the dtypes they had. In bfloat16 the two cannot be compared: rounding alone moves log-probs as far as a wrong merge.
+What is trained later stands on the rounded weights.
 """
 
 import logging
@@ -16,7 +16,7 @@ from safetensors import SafetensorError
 from torch import nn
 
 from lib.core.config import in_words
-from lib.core.errors import ConfigError, NumericError
+from lib.core.errors import ConfigError, NumericError, OutOfMemory, first_line, is_out_of_memory
 from lib.model.adapters.shelf import detach, shelf_of
 from lib.run.adapter_files import adapter_config, is_same_base, refuse_other_ground, refuse_other_weights
 from lib.run.directory import ADAPTER_CONFIG, EXTRA, adapter_in
@@ -28,7 +28,12 @@ from lib.run.runlog import fsync_file, fsync_folder
 logger = logging.getLogger(__name__)
 
 KEY = "model.adapter"
-TOKENS = 16  # in the text on which a merged model is compared with the adapted one
+TOKENS = 64  # the last ones of a text, at which the log-probs of two models are compared
+TOLERANCE = 1e-3  # nats, of two models in float32 that differ by rounding alone
+CHATS = (  # on which they are compared when a script loads the adapter
+    ("Name three animals that live in the sea.", "Whales, crabs and seahorses live in the sea."),
+    ("How many days are there in three weeks?", "A week has 7 days, so three weeks have 3 * 7 = 21 days."),
+)
 NEW_TOKENS = 24  # in a greedy answer
 UNMERGED = ("modules_to_save", "trainable_token_indices", "layer_replication")  # settings that no sum can hold
 
@@ -62,13 +67,15 @@ def put_on(base: nn.Module, folder: Path, key: str) -> nn.Module:
     return model
 
 
-def merge_saved(base: nn.Module, adapter: str, name: str) -> nn.Module:
+def merge_saved(base: nn.Module, tokenizer: Any, adapter: str, name: str) -> nn.Module:
     """Merges a saved adapter into `base`, as the config calls the two. ConfigError if that is not possible."""
     folder = local_adapter(adapter, KEY)
     _refuse_unmergeable(folder)
     _refuse_other_base(base, folder, name)
     trained = [parameter for parameter in base.parameters() if parameter.requires_grad]
-    base = merged(put_on(base, folder, KEY), str(folder))
+    chats = [[{"role": "user", "content": text}, {"role": "assistant", "content": answer}] for text, answer in CHATS]
+    texts = [tokenizer.apply_chat_template(chat, return_dict=True)["input_ids"] for chat in chats]
+    base = merged(put_on(base, folder, KEY), str(folder), texts)
     for parameter in trained:  # peft has frozen them
         parameter.requires_grad = True
     if (folder / "generation_config.json").is_file():  # SFT may have taught it another end-of-answer token
@@ -78,39 +85,47 @@ def merge_saved(base: nn.Module, adapter: str, name: str) -> nn.Module:
 
 
 @torch.no_grad()
-def merged(model: nn.Module, what: str) -> nn.Module:
-    """Returns the base of a PeftModel with the adapter merged in, once their log-probs agree on a short text.
+def merged(model: nn.Module, what: str, texts: list[list[int]]) -> nn.Module:
+    """Returns the base of a PeftModel with the adapter merged in, once their log-probs agree on `texts`.
 
     ConfigError if it cannot be merged or they disagree, for example where a layer shares its weight with another one.
+    OutOfMemory if there is no room for the weights in float32.
     """
     from peft.tuners.tuners_utils import BaseTunerLayer
 
     _refuse_unfoldable(model, what)
-    text = torch.arange(TOKENS, device=model.device)[None] % model.config.get_text_config().vocab_size
     model.eval()
-    before = log_probs(model, text)
+    layers = [module for module in model.modules() if isinstance(module, BaseTunerLayer)]
+    dtypes = [(weight, weight.dtype) for weight in model.parameters()]
     try:
-        for layer in [module for module in model.modules() if isinstance(module, BaseTunerLayer)]:
-            base = layer.get_base_layer()
-            dtype = next(base.parameters()).dtype
-            if not dtype.is_floating_point:
+        for layer in layers:
+            if not (dtype := next(layer.get_base_layer().parameters()).dtype).is_floating_point:
                 raise ValueError(f"its base has weights of type {dtype}, which nothing can be added to")
-            base.float()
+        for weight, _ in dtypes:
+            weight.data = weight.data.float()
+        before = [log_probs(model, text) for text in texts]
+        for layer in layers:
             layer.merge(safe_merge=True)
-            base.to(dtype)
     except (ValueError, RuntimeError) as error:
+        if is_out_of_memory(error):
+            raise OutOfMemory(
+                f"{what}: an adapter is merged in float32, for which there is no memory ({first_line(error)}); merge it "
+                "by evaluate.py --merge with CUDA_VISIBLE_DEVICES= and model.dtype=bfloat16, then use the merged model"
+            ) from error
         raise ConfigError(f"{what}: this adapter cannot be merged ({error}); use it unmerged") from error
-    own = model.get_base_model() if hasattr(model, "get_base_model") else model
-    if shelf := shelf_of(own):
+    unwrapped = model.get_base_model() if hasattr(model, "get_base_model") else model
+    if shelf := shelf_of(unwrapped):
         shelf.fold()  # what LoRA has added counts as the layer's
-        detach(own)
+        detach(unwrapped)
     base = model.unload() if hasattr(model, "unload") else model
-    gap = distance(before, log_probs(base, text))
-    if not gap <= tolerance_of(base):
+    gap = max(distance(logps, log_probs(base, text)) for logps, text in zip(before, texts, strict=True))
+    if not gap <= TOLERANCE:
         raise ConfigError(
-            f"{what}: the merged model differs: its log-probs are {gap:.2g} nats off, expected at most "
-            f"{tolerance_of(base):g}; does the adapter change a layer that shares its weight, such as tied embeddings?"
+            f"{what}: the merged model differs: in float32 its log-probs are {gap:.2g} nats off, expected at most "
+            f"{TOLERANCE:g}; does the adapter change a layer that shares its weight, such as tied embeddings?"
         )
+    for weight, dtype in dtypes:
+        weight.data = weight.data.to(dtype)
     return base
 
 
@@ -122,19 +137,15 @@ def _refuse_unfoldable(model: nn.Module, what: str) -> None:
         raise ConfigError(f"{what}: {told}; use them unmerged")
 
 
-def log_probs(model: nn.Module, text: torch.Tensor) -> torch.Tensor:
-    """Computes float32 log-probs (1, T, V) of a text's next tokens, by the model's own forward."""
-    return model(input_ids=text).logits.float().log_softmax(-1)
+def log_probs(model: nn.Module, text: list[int]) -> torch.Tensor:
+    """Computes float32 log-probs (1, T, V) after the last TOKENS tokens of a text, by the model's own forward."""
+    logits = model(input_ids=torch.tensor([text], device=model.device)).logits
+    return logits[:, -TOKENS:].float().log_softmax(-1)
 
 
 def distance(left: torch.Tensor, right: torch.Tensor) -> float:
     """Returns the absolute gap of log-probs in nats, weighted by `left` over the vocabulary, mean over positions."""
     return float((left.exp() * (left - right).abs()).sum(-1).mean())
-
-
-def tolerance_of(model: nn.Module) -> float:
-    """Returns the largest `distance` between the merged and the adapted model that rounding explains."""
-    return 1e-3 if model.dtype == torch.float32 else 0.1
 
 
 class Comparison(NamedTuple):
@@ -159,56 +170,57 @@ def write_merged(model: nn.Module, tokenizer: Any, prompts: list[list[int]], out
     Raises StorageError, and NumericError if the model read back answers differently.
     """
     part = out.with_name(f"{out.name}.tmp")
-    texts = [torch.tensor([ids], device=model.device) for ids in prompts]
-    before = _answers(model, texts)
-    base = merged(model, str(out))
+    before = _answers(model, prompts)
+    base = merged(model, str(out), prompts)
     with storage_errors(out, "start again"):
         shutil.rmtree(part, ignore_errors=True)
         base.save_pretrained(part)
         tokenizer.save_pretrained(part)
         for file in part.iterdir():
             fsync_file(file)
-        found = _compared(base, tokenizer, texts, before, part)
+        found = _compared(base, tokenizer, prompts, before, part)
         os.replace(part, out)
         fsync_folder(out.parent)
     return found
 
 
 def _compared(
-    base: nn.Module, tokenizer: Any, texts: list[torch.Tensor], before: list[tuple], folder: Path
+    base: nn.Module, tokenizer: Any, prompts: list[list[int]], before: list[tuple], folder: Path
 ) -> Comparison:
+    """Compares the model in a folder with the adapted one. Raises NumericError if it is not the merged one."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     again = AutoModelForCausalLM.from_pretrained(
         folder, dtype="auto", attn_implementation=base.config._attn_implementation
     ).to(base.device)
     words = AutoTokenizer.from_pretrained(folder)
-    now, read = _answers(base, texts), _answers(again, texts)
+    now, read = _answers(base, prompts), _answers(again, prompts)
     is_same = all(torch.equal(a, b) and torch.equal(c, d) for (a, c), (b, d) in zip(now, read, strict=True))
-    texts_here = [tokenizer.decode(ids[0]) for ids in texts]
-    is_same = is_same and (words.chat_template, words(texts_here)["input_ids"]) == (
-        tokenizer.chat_template, tokenizer(texts_here)["input_ids"]
+    texts = [tokenizer.decode(ids) for ids in prompts]
+    is_same = is_same and (words.chat_template, words(texts)["input_ids"]) == (
+        tokenizer.chat_template, tokenizer(texts)["input_ids"]
     )  # fmt: skip
+    if not is_same:
+        raise NumericError(
+            f"{folder}: read back, the merged model answers differently than before it was written: do not use it; "
+            "check that peft and transformers have the pinned versions"
+        )
     gaps = [distance(logps, others) for (logps, _), (others, _) in zip(before, read, strict=True)]
     equal = sum(torch.equal(ids, others) for (_, ids), (_, others) in zip(before, read, strict=True))
-    if not is_same or not max(gaps) <= tolerance_of(base):
-        raise NumericError(
-            f"{folder}: read back, the merged model answers differently ({max(gaps):.2g} nats off the adapted one, "
-            f"expected at most {tolerance_of(base):g}; {'' if is_same else 'not '}as before it was written): do not "
-            "use it; check that peft and transformers have the pinned versions"
-        )
-    return Comparison(base.dtype, max(gaps), equal, len(texts))
+    return Comparison(base.dtype, max(gaps), equal, len(prompts))
 
 
 @torch.no_grad()
-def _answers(model: nn.Module, texts: list[torch.Tensor]) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """Returns every text's next-token log-probs and its greedy continuation, using transformers alone."""
+def _answers(model: nn.Module, prompts: list[list[int]]) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """Returns every prompt's log-probs and its greedy continuation, using transformers alone."""
     model.eval()
     greedy = {"do_sample": False, "max_new_tokens": NEW_TOKENS, "pad_token_id": 0}
-    return [
-        (log_probs(model, text), model.generate(input_ids=text, attention_mask=torch.ones_like(text), **greedy))
-        for text in texts
-    ]
+    answers = []
+    for prompt in prompts:
+        ids = torch.tensor([prompt], device=model.device)
+        continuation = model.generate(input_ids=ids, attention_mask=torch.ones_like(ids), **greedy)
+        answers.append((log_probs(model, prompt), continuation))
+    return answers
 
 
 def _refuse_unmergeable(folder: Path) -> None:
