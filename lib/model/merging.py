@@ -109,7 +109,7 @@ def merged(model: nn.Module, what: str, texts: list[list[int]]) -> nn.Module:
     except (ValueError, RuntimeError) as error:
         if is_out_of_memory(error):
             raise OutOfMemory(
-                f"{what}: an adapter is merged in float32, for which there is no memory ({first_line(error)}); merge it "
+                f"{what}: a merge in float32 does not fit into memory ({first_line(error)}); merge it "
                 "by evaluate.py --merge with CUDA_VISIBLE_DEVICES= and model.dtype=bfloat16, then use the merged model"
             ) from error
         raise ConfigError(f"{what}: this adapter cannot be merged ({error}); use it unmerged") from error
