@@ -112,6 +112,8 @@ def main() -> int:
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=beside)))
         stack.enter_context(task.engine.open(folder / "engine"))
+        if not adapter:
+            stack.enter_context(task.policy.reference_mode())  # a fresh soft prompt would change the base
         if isinstance(config, ScoreConfig) and not args.swap_attempts:
             kept = partial(replies_of, folder, accelerator.process_index)
             around = Surroundings(task.judge, config.seed, kept, screen.warn)

@@ -19,6 +19,7 @@ from helpers.leaves import accumulate, by_rollout, changed, rollouts_of
 from helpers.weights import move
 from safetensors.torch import load_file, save_file
 
+import evaluate
 import report
 import train
 from data.builders import write_rows
@@ -289,6 +290,28 @@ def test_a_soft_prompt_that_waits_is_not_seen_by_the_optimizer(folder):
         run.step.learn(run.credit(run.stages[1], run.sample(run.stages[1])), run.objective, 0.1)
         assert torch.equal(vectors, before) == (number == 0)
         assert [int(state["step"]) for state in [run.step.optimizer.state[vectors]] if state] == [1][:number]
+
+
+def test_pretrain_measures_the_base(folder, monkeypatch):
+    """A soft prompt is there before the first step, LoRA does nothing yet: both runs begin with the same texts."""
+    soft = "model.adapters={lora: null, soft_prompt: {tokens: 3}}"
+    texts, best = {}, {}
+    for name, *overrides in (["lora"], ["soft", soft]):
+        run = make_run(f"run_name={name}", "train.keep_best=true", *overrides)
+        with run.open() as session:
+            session.evaluate("pretrain")
+            best[name] = session.checkpoints.best_of(1)
+        texts[name] = [(row["when"], row["attempt1"], row["attempt2"]) for row in logged("generations", name)]
+    assert texts["lora"] == texts["soft"] and {when for when, *_ in texts["soft"]} == {"pretrain"}
+    assert best == {"lora": "stage1/step_0", "soft": None}  # the adapter of step 0 is not what was measured
+    measured = {}
+    for name, *overrides in (["lora"], ["soft", soft]):
+        options = ["--temperature", "1", "--output", f"{name}.jsonl", *overrides]
+        monkeypatch.setattr(sys, "argv", ["evaluate.py", "--config", "tiny.yaml", *options])
+        assert evaluate.main() == 0
+        row = json.loads(Path(f"{name}.jsonl").read_text())
+        measured[name] = [row["when"], row["reward_attempt1"], row["reward_attempt2"]]
+    assert measured["lora"] == measured["soft"]
 
 
 def test_a_chat_of_many_attempts_fits_with_its_instructions(folder):

@@ -399,6 +399,8 @@ def test_a_snapshot_has_the_adapters_of_its_own_time(folder, family):
             assert torch.equal(policy(text)[0], scores) and not torch.equal(scores, now)
             with policy.reference_mode():
                 assert policy.prefix == []
+        with policy.reference_mode(), policy.with_adapter(opponent.pool[1], opponent.alphas[1]):
+            assert torch.equal(policy(text)[0], scores)
         assert bool(policy.prefix) == ("soft" in family)
 
 

@@ -144,12 +144,14 @@ class VllmEngine:
     def _model_of(self, policy: Policy) -> str:
         """Returns the server's name for what the policy is now, which is loaded first if it is new there."""
         if policy.is_reference:
+            if not self._versions:  # before the first adapter: does the server have this very base?
+                self._compare(policy, BASE)
             return BASE
         digest = _digest(policy)
         if digest in self._versions:
             self._versions.move_to_end(digest)
             return self._versions[digest]
-        if not self._versions:  # the first one: does the server have this very base?
+        if not self._versions:
             with policy.reference_mode():
                 self._compare(policy, BASE)
         self._count += 1

@@ -247,7 +247,7 @@ class Policy(nn.Module):
         merged = [(weight, weight.data) for weight, _ in self._bases]
         _put_back(self._bases)
         try:
-            with self._lora_off(), self.shelf.off() if self.shelf else contextlib.nullcontext():
+            with self._adapters(is_on=False):
                 yield
         finally:
             _put_back(merged)
@@ -265,7 +265,8 @@ class Policy(nn.Module):
     def with_adapter(self, weights: list[torch.Tensor], alpha: float | None = None) -> Iterator[None]:
         """Replaces the adapter's weights with a snapshot, and restores them untouched; `alpha`, if given, likewise.
 
-        This is a second adapter on the same base, without a name that saving and merging would have to know.
+        This is a second adapter on the same base, without a name that saving and merging would have to know. It is on
+        within `reference_mode` too.
         """
         pairs, before = [(parameter, parameter.data) for parameter in self.trainable], self.alpha
         try:
@@ -273,22 +274,29 @@ class Policy(nn.Module):
                 self.shelf.blend(alpha)
             for (parameter, data), other in zip(pairs, weights, strict=True):
                 parameter.data = other.to(data.device, data.dtype)
-            yield
+            with self._adapters(is_on=True):
+                yield
         finally:
             _put_back(pairs)
             if self.shelf:
                 self.shelf.blend(before)
 
     @contextlib.contextmanager
-    def _lora_off(self) -> Iterator[None]:
-        """Turns LoRA off by the flag that every layer of peft and Unsloth checks.
+    def _adapters(self, is_on: bool) -> Iterator[None]:
+        """Turns every adapter on or off for a while."""
+        with self._lora(is_on), self.shelf.switched(is_on) if self.shelf else contextlib.nullcontext():
+            yield
+
+    @contextlib.contextmanager
+    def _lora(self, is_on: bool) -> Iterator[None]:
+        """Turns LoRA on or off for a while, by the flag that every layer of peft and Unsloth checks.
 
         peft's own switch takes as long as a forward of a small model.
         """
         before = [layer._disable_adapters for layer in self._adapted]
         try:
             for layer in self._adapted:
-                layer._disable_adapters = True
+                layer._disable_adapters = not is_on
             yield
         finally:
             for layer, was in zip(self._adapted, before, strict=True):
@@ -350,7 +358,7 @@ class Policy(nn.Module):
             for layer, weight in zip(layers, weights, strict=True):
                 for adapter in layer.active_adapters:
                     weight.data = weight.data + layer.get_delta_weight(adapter)
-            with self._lora_off():
+            with self._lora(is_on=False):
                 yield
         finally:
             _put_back(self._bases)

@@ -267,7 +267,10 @@ class Session:
         )
 
     def evaluate(self, when: str) -> dict:
-        """Evaluates now: writes a row of evaluations.jsonl, which is returned, and a greedy row as well, if due."""
+        """Evaluates now: writes a row of evaluations.jsonl, which is returned, and a greedy row as well, if due.
+
+        "pretrain" measures the base: a soft prompt, and other adapters by rounding, change it before the first step.
+        """
         before = self.log.offsets()
         self._is_evaluating = True
         rows = self._evaluations(when, before)
@@ -278,8 +281,9 @@ class Session:
     def _evaluations(self, when: str, before: dict[str, int]) -> list[dict]:
         """Returns the rows of an evaluation. On a signal to stop, saves the state from before it and raises Left."""
         progress, drawn = self.progress.state_dict(), random_states()
+        whose = self.policy.reference_mode() if when == "pretrain" else contextlib.nullcontext()
         try:
-            with self.signals.leavable():
+            with self.signals.leavable(), whose:
                 rows = [self._evaluation(when, *each) for each in self.config.evaluations(when)]
             if self.interrupted():  # after its last token; the step that follows may take long
                 raise Left
@@ -452,7 +456,8 @@ class Session:
 
     def note_score(self, evaluation: dict) -> None:
         """Marks this moment, after an evaluation, as one to save and keep if it is the best of its stage so far."""
-        if self.config.train.keep_best:
+        is_of_another = evaluation["when"] == "pretrain" and self.policy.prefix  # the base's, without the soft prompt
+        if self.config.train.keep_best and not is_of_another:
             self.checkpoints.consider(self.progress.stage, self._here(), score_of(evaluation))
 
     def when_due(self) -> None:

@@ -30,7 +30,7 @@ class Tuner(Section):
 class Lora(Tuner):
     """Low-rank updates of linear layers. Dropout is absent on purpose: it would give the KL a noise floor."""
 
-    kind: Literal["lora", "dora", "rslora", "pissa"] = "lora"
+    kind: Literal["lora", "dora", "rslora"] = "lora"
     # dora: with a trained length of each row of the weight (Liu et al. 2024); rslora: the update is scaled by
     # alpha / sqrt(r) (Kalajdzievski 2023)
     r: Count = 16  # rank
@@ -40,10 +40,6 @@ class Lora(Tuner):
     def family(self) -> str:
         """Returns its kind."""
         return self.kind
-
-    def _conflicts(self) -> Conflicts:
-        if self.kind == "pissa":
-            yield ("kind",), "PiSSA rewrites the base weights, which are the reference and stay as they are: take lora"
 
 
 class Vera(Tuner):

@@ -51,12 +51,12 @@ class Shelf(nn.Module):
             yield from adapters
 
     @contextlib.contextmanager
-    def off(self) -> Iterator[None]:
-        """Turns all off for a while."""
+    def switched(self, is_on: bool) -> Iterator[None]:
+        """Turns all on or off for a while."""
         before = [adapter.is_on for adapter in self]
         try:
             for adapter in self:
-                adapter.is_on = False
+                adapter.is_on = is_on
             yield
         finally:
             for adapter, was in zip(self, before, strict=True):
