@@ -358,7 +358,7 @@ def tell(trainer: Any, config: SFTConfig, folder: Path, place: Path) -> None:
 
 def save(trainer: Any, config: SFTConfig, checkpoints: "Checkpoints", step: int) -> None:
     """Saves weights (or adapter) and tokenizer in `final`, renamed into place when complete. Raises StorageError."""
-    from lib.run.adapter_files import say_ground
+    from lib.run.adapter_files import apply_umask, say_ground
     from lib.run.manifest import set_aside, storage_errors
 
     if not trainer.is_world_process_zero():
@@ -368,6 +368,7 @@ def save(trainer: Any, config: SFTConfig, checkpoints: "Checkpoints", step: int)
     with storage_errors(final):
         shutil.rmtree(whole, ignore_errors=True)
         trainer.save_model(str(whole))
+        apply_umask(whole)
         say_ground(trainer.model, whole)
         trainer.model.generation_config.to_json_file(whole / "generation_config.json")  # adapters come without it
         (whole / "training_args.bin").unlink(missing_ok=True)  # a pickle: config.yaml says the same

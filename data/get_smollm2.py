@@ -92,6 +92,8 @@ def convert(gguf: Path, fields: dict, target: Path) -> None:
     from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
     from transformers.utils.logging import disable_progress_bar
 
+    from lib.run.adapter_files import apply_umask
+
     disable_progress_bar()
     place = {"pretrained_model_name_or_path": gguf.parent, "gguf_file": gguf.name}
     tokens = fields["tokenizer.ggml.tokens"]
@@ -119,6 +121,7 @@ def convert(gguf: Path, fields: dict, target: Path) -> None:
     ends = {f"{role}_token_id": special[role] for role in ("bos", "eos", "pad")}
     model.generation_config = GenerationConfig(**ends, do_sample=True)
     model.save_pretrained(target)
+    apply_umask(target)
 
 
 def check(target: Path, fields: dict) -> str:

@@ -165,6 +165,14 @@ def test_plain_peft_refuses_an_adapter_without_the_one_below_it(inside):
     assert put_on(base, Path("outputs/score/stage2"), "adapter").peft_config["default"].task_type == "CAUSAL_LM"
 
 
+def test_weights_have_the_mode_that_the_umask_allows(inside):
+    weights = [*Path("outputs").rglob("*.safetensors"), *Path().glob("*/model.safetensors")]
+    assert {path.parent.name for path in weights} >= {"final", "stage1", "stage2", "step_1", "merged", "new-base"}
+    for path in weights:
+        if "base" not in path.parts:
+            assert path.stat().st_mode == path.with_name("README.md").stat().st_mode, path
+
+
 def test_the_cards_tell_what_was_trained_and_how_well_and_load_it(inside):
     folders = ("outputs/sft/final", "outputs/score/stage2", "merged", "new-base")
     sft, score, merged, below = (ModelCard.load(f"{folder}/README.md") for folder in folders)

@@ -18,7 +18,7 @@ from torch import nn
 from lib.core.config import in_words
 from lib.core.errors import ConfigError, NumericError, OutOfMemory, first_line, is_out_of_memory
 from lib.model.adapters.shelf import detach, shelf_of
-from lib.run.adapter_files import adapter_config, is_same_base, refuse_other_ground, refuse_other_weights
+from lib.run.adapter_files import adapter_config, apply_umask, is_same_base, refuse_other_ground, refuse_other_weights
 from lib.run.directory import ADAPTER_CONFIG, EXTRA, adapter_in
 from lib.run.fingerprints import STANDS_ON, of_adapter
 from lib.run.hub import local_adapter
@@ -175,6 +175,7 @@ def write_merged(model: nn.Module, tokenizer: Any, prompts: list[list[int]], out
     with storage_errors(out, "start again"):
         shutil.rmtree(part, ignore_errors=True)
         base.save_pretrained(part)
+        apply_umask(part)
         tokenizer.save_pretrained(part)
         for file in part.iterdir():
             fsync_file(file)

@@ -27,6 +27,13 @@ def save_weights(model: torch.nn.Module, directory: Path) -> None:
         save_adapter(model, directory)
     else:  # under this model's own names: `load_weights` needs no conversion
         model.save_pretrained(directory, save_original_format=False)
+        apply_umask(directory)
+
+
+def apply_umask(directory: Path) -> None:
+    """Lets others read the weights in a folder if they may read the folder: safetensors makes its files 0600."""
+    for file in directory.glob("*.safetensors"):
+        file.chmod(directory.stat().st_mode & 0o666)
 
 
 def load_weights(model: torch.nn.Module, directory: Path) -> None:
@@ -76,6 +83,7 @@ def save_adapter(model: torch.nn.Module, directory: Path) -> None:
             about |= {"adapters": shelf.settings, "alpha": shelf.alpha}
         about |= {STANDS_ON: ground} if (ground := getattr(model, STANDS_ON, None)) else {}
         (directory / EXTRA_CONFIG).write_text(json.dumps(about, indent=2), "utf-8")
+    apply_umask(directory)
 
 
 def own_adapters(model: torch.nn.Module) -> Any:
