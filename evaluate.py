@@ -68,7 +68,7 @@ from lib.core.errors import FINISHED, ConfigError, run_script
 from lib.core.registry import matchers
 from lib.report import eval_tables, paired
 from lib.rewards.judge import prepare
-from lib.run.directory import ADAPTER_CONFIG, CARD
+from lib.run.directory import ADAPTER_CONFIG
 from lib.run.hub import local_adapter
 
 MERGE_PROMPTS = 8  # on which the merged model is compared with the adapted one
@@ -196,17 +196,18 @@ def answers_to(task: Any, rows: list[dict], settings: Eval, accelerator: Any, on
 def merge(task: Any, out: Path, adapter: Path | None) -> str:
     """Writes the model with its adapter merged in, reads it back, and returns a line on how the two compare."""
     from lib.model.merging import write_merged
-    from lib.run.manifest import storage_errors
-    from lib.run.model_card import trained_in, trained_in_folder, write_merged_card
+    from lib.run.model_card import run_of, trained_in, trained_in_folder, write_merged_card
 
     below = adapter or local_adapter(task.config.model.adapter, "model.adapter")
     trained = trained_in(task.policy.model) if adapter else trained_in_folder(below)
     prompts = [task.prompt_ids(row) for row in task.test[:MERGE_PROMPTS]]
     what = f"{task.config.model.full_name}{f' + {adapter}' if adapter else ''}"
-    found = f"{what} in one, {write_merged(task.policy.model, task.tokenizer, prompts, out)}"
-    with storage_errors(out / CARD, "the model itself is whole"):
-        write_merged_card(out, below, task.config.model_dump(mode="json"), trained, found)
-    return f"{out}: {found}"
+    run, tree = run_of(below) or (None, task.config.model_dump(mode="json"))  # may refuse: before anything is written
+
+    def write_card(folder: Path, found: Any) -> None:
+        write_merged_card(folder, below, run, tree, trained, f"{what} in one, {found}")
+
+    return f"{out}: {what} in one, {write_merged(task.policy.model, task.tokenizer, prompts, out, write_card)}"
 
 
 def command_line() -> tuple[argparse.Namespace, Any, Path | None]:

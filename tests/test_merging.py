@@ -21,7 +21,7 @@ import sft_train
 import train
 from data.builders import write_rows
 from lib.core.config import FromScratch, Lora, Model, ScoreConfig, load
-from lib.core.errors import ConfigError
+from lib.core.errors import ConfigError, StorageError
 from lib.generators.native import Decoding, generate
 from lib.generators.protocol import Turn
 from lib.model.loading import attach_tuner, load_base, load_skeleton
@@ -211,6 +211,35 @@ def work(chain, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path / "work")
     monkeypatch.syspath_prepend(str(tmp_path / "work"))
     return tmp_path / "work"
+
+
+MERGE = ("--run", "outputs/score", "--merge", "again")
+
+
+def test_a_run_of_an_earlier_version_is_merged_or_refused_before_anything_is_written(work):
+    config = work / "outputs/score/config.yaml"
+    tree = yaml.safe_load(config.read_text())
+    del tree["output_dir"], tree["reward"]["match"]  # as if these keys were new
+    config.write_text(yaml.safe_dump(tree | {"key_of_old": 1}))
+    with pytest.raises(ConfigError, match=r"outputs/score/config\.yaml:\d+: key_of_old"):
+        call(evaluate, "--config", "score.yaml", "model.adapter=outputs/sft/final", *MERGE)
+    assert not list(work.glob("again*"))
+    config.write_text(yaml.safe_dump(tree))
+    assert call(evaluate, "--config", "score.yaml", "model.adapter=outputs/sft/final", *MERGE) == 0
+    assert "compared by exact" in (work / "again/README.md").read_text()
+
+
+def test_a_merged_model_has_its_name_once_it_has_its_card(work, monkeypatch):
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("lib.run.model_card._metadata", fail)
+        with pytest.raises(StorageError, match=r"again: .*No space left on device"):
+            call(evaluate, "--config", "outputs/score/config.yaml", *MERGE)
+    assert not (work / "again").exists()
+    assert call(evaluate, "--config", "outputs/score/config.yaml", *MERGE) == 0
+    assert 'from_pretrained("again")' in (work / "again/README.md").read_text() and not list(work.glob("*.tmp"))
 
 
 def edit(path, **fields):

@@ -8,6 +8,7 @@ What is trained later stands on the rounded weights.
 import logging
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -164,8 +165,11 @@ class Comparison(NamedTuple):
         )
 
 
-def write_merged(model: nn.Module, tokenizer: Any, prompts: list[list[int]], out: Path) -> Comparison:
-    """Writes a merged PeftModel as a folder for plain transformers, renamed to `out` once read back and checked.
+def write_merged(
+    model: nn.Module, tokenizer: Any, prompts: list[list[int]], out: Path,
+    write_card: Callable[[Path, Comparison], None] = lambda folder, found: None,
+) -> Comparison:  # fmt: skip
+    """Writes a merged PeftModel as a folder for plain transformers, renamed to `out` once it is checked and has a card.
 
     Raises StorageError, and NumericError if the model read back answers differently.
     """
@@ -177,9 +181,10 @@ def write_merged(model: nn.Module, tokenizer: Any, prompts: list[list[int]], out
         base.save_pretrained(part)
         apply_umask(part)
         tokenizer.save_pretrained(part)
+        found = _compared(base, tokenizer, prompts, before, part)
+        write_card(part, found)
         for file in part.iterdir():
             fsync_file(file)
-        found = _compared(base, tokenizer, prompts, before, part)
         os.replace(part, out)
         fsync_folder(out.parent)
     return found

@@ -20,7 +20,7 @@ import yaml
 from jinja2 import StrictUndefined, Template
 from safetensors import safe_open
 
-from lib.core.config import read_tree, weighted_sum
+from lib.core.config import ScoreConfig, SelfPlayConfig, SFTConfig, load, read_tree, weighted_sum
 from lib.core.console import WHEN, label_of, samples_of
 from lib.run.adapter_files import own_adapters
 from lib.run.directory import ADAPTER, CARD, EXTRA
@@ -89,8 +89,9 @@ def write_card(
     `merged` tells of an adapter in `place` that is merged into the model in `folder`. Raises OSError.
     """
     files = {path.name for path in folder.iterdir()}
+    name = folder.with_suffix("") if folder.suffix == ".tmp" else folder  # once it is complete
     text = _template().render(
-        {"folder": folder, "place": place, "run": run, "tree": tree, "files": files, "merged": merged},
+        {"folder": name, "place": place, "run": run, "tree": tree, "files": files, "merged": merged},
         is_whole="config.json" in files,
         metadata=yaml.safe_dump(_metadata(tree, "config.json" in files), sort_keys=False),
         method=_method(tree)[1],
@@ -108,15 +109,16 @@ def write_card(
     (folder / CARD).write_text(text, encoding="utf-8")
 
 
-def write_merged_card(out: Path, adapter: Path, tree: dict[str, Any], trained: Trained, found: str) -> None:
+def write_merged_card(
+    folder: Path, adapter: Path, run: Path | None, tree: dict[str, Any], trained: Trained, found: str
+) -> None:
     """Writes the card of a model with `adapter` merged into it; `found` tells how the two compare.
 
-    Says how the adapter was trained if it lies in its run, otherwise `tree` has its config. Raises OSError.
+    `run` and `tree` are those of `run_of`, or None and the config that the adapter is used with. Raises OSError.
     """
     place = Path(os.path.relpath(adapter.resolve()))  # `best` is a link to a checkpoint, whose name tells its step
-    run, tree = _run_of(place) or (None, tree)
     merged = f"A plain model: the adapter `{place}` is merged into its base. {found[:1].upper()}{found[1:]}."
-    write_card(out, place, run, tree, trained, merged)
+    write_card(folder, place, run, tree, trained, merged)
 
 
 @functools.cache
@@ -125,11 +127,16 @@ def _template() -> Template:
     return Template(text, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
 
 
-def _run_of(place: Path) -> tuple[Path, dict[str, Any]] | None:
-    """Returns the run that an adapter lies in, and its config; None if it was moved elsewhere."""
-    for run in place.absolute().parents[: 2 if place.name.startswith("step_") else 1]:
-        if (run / "config.yaml").is_file() and "run_name" in (tree := read_tree(run / "config.yaml")):
-            return run, tree
+def run_of(adapter: Path) -> tuple[Path, dict[str, Any]] | None:
+    """Returns the run that an adapter lies in, and its config, with defaults for the keys that it lacks.
+
+    None if the adapter was moved elsewhere. Raises ConfigError for a config that is not valid any more.
+    """
+    place = adapter.resolve()
+    for run in place.parents[: 2 if place.name.startswith("step_") else 1]:
+        config = run / "config.yaml"
+        if config.is_file() and "run_name" in read_tree(config):
+            return run, load((ScoreConfig, SelfPlayConfig, SFTConfig), config).model_dump(mode="json")
     return None
 
 
