@@ -1,5 +1,6 @@
 import csv
 import json
+import math
 import time
 
 import pyarrow.parquet
@@ -378,11 +379,11 @@ def test_a_row_whose_prompt_can_not_be_read_is_named(tmp_path):
             load(path, ["chat"], lambda row: text_of(chat_of(row, prompts)), test_split_size=size)
 
 
-def answered(path, content, **dataset):
-    """What load_data makes of these rows, whose answers stand behind ####."""
+def answered(path, content, reward=None, **dataset):
+    """What load_data makes of these rows, whose answers stand after ####."""
     config = {
         "run_name": "x", "model": {"name": "none"}, "prompts": {"user": "{question}", "self_correction": "R"},
-        "reward": {"target_extractor": "gsm8k_hash"},
+        "reward": reward or {"target_extractor": "gsm8k_hash"},
         "dataset": {"name": str(written(path, content)), "test_split_size": 15, **dataset},
     }  # fmt: skip
     return load_data(ScoreConfig(**config))[0]
@@ -421,6 +422,16 @@ def test_rows_without_a_right_answer_are_counted_and_the_first_are_named(tmp_pat
         f"line 23 of '{name}' (reward.target_extractor 'gsm8k_hash' finds none in ' '), "
         f"line 25 of '{name}' (reward.target_extractor 'gsm8k_hash' finds none in '?'), ..."
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "nan", "line"), [("a.jsonl", math.nan, 15), ("a.csv", "nan", 16), ("b.csv", "NaN", 16)]
+)
+def test_nan_is_no_target(tmp_path, name, nan, line):
+    content = [{**row, "answer": nan if number == 7 else row["answer"]} for number, row in enumerate(rows(0, 40))]
+    splits = answered(tmp_path / name, content, reward={"target_extractor": "identity"})
+    assert splits.notes[-1].endswith(f": line {line} of '{tmp_path / name}' ('answer' is NaN)")
+    assert len(splits.train) + len(splits.test) == 39
 
 
 @pytest.mark.parametrize("without", [12, 13])

@@ -251,6 +251,8 @@ class Judge:
         if row.get(field) is None:
             near = did_you_mean(field, row) or f"; it has {', '.join(row)}"
             return f"'{field}' is empty" if field in row else f"column '{field}' is missing{near}"
+        if row[field] != row[field]:
+            return f"'{field}' is NaN"
         if not compares:
             return ""
         try:

@@ -6,6 +6,7 @@ that was saved by `save_to_disk`, or a generated task. Nothing local is copied i
 
 import csv
 import json
+import math
 import re
 from array import array
 from bisect import bisect_right
@@ -151,7 +152,8 @@ def _read_csv(path: Path) -> Read:
                     few_or_many = "more" if None in row else "fewer"
                     mistakes.append(f"line {first}: {few_or_many} values than the {len(reader.fieldnames)} columns")
                 else:
-                    rows.append(row)
+                    # how pandas and numpy write a missing number
+                    rows.append({name: math.nan if value.lower() == "nan" else value for name, value in row.items()})
                     numbers.append(first)
     except (csv.Error, UnicodeDecodeError) as error:
         mistakes.append(f"after {len(rows)} rows: {error}")
