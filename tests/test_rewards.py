@@ -14,6 +14,7 @@ from pathlib import Path
 from time import perf_counter
 
 import pytest
+import torch
 from helpers.judges import judge_by, rows
 from pydantic import ValidationError
 
@@ -423,6 +424,30 @@ def test_wrong_returns_name_the_sample(shelf, returned, error, message):
 
     with pytest.raises(error, match=message):
         judged(fake)
+
+
+@pytest.mark.parametrize(
+    ("careless", "what"),
+    [
+        (lambda texts: torch.set_grad_enabled(False), "torch's gradient mode"),
+        (lambda texts: torch.set_default_dtype(torch.float64), "torch's default dtype"),
+        (lambda texts: texts.clear(), "its list `predictions`"),
+        (lambda texts: texts.reverse(), "its list `predictions`"),
+    ],
+    ids=["gradients", "dtype", "emptied", "reversed"],
+)
+def test_a_reward_that_changes_what_training_uses_is_named(shelf, careless, what):
+    def fake(predictions):
+        scores = [0.0] * len(predictions)
+        careless(predictions)
+        return scores[: len(predictions)]
+
+    try:
+        with pytest.raises(ConfigError, match=f"reward 'fake' changed {what}, which the training goes on using"):
+            judged(fake)
+    finally:
+        torch.set_grad_enabled(True)
+        torch.set_default_dtype(torch.float32)
 
 
 class Odd(BaseException):

@@ -1,6 +1,7 @@
 """One reward, called: checks what it takes, its options and what it returns, and names the sample that it breaks at."""
 
 import inspect
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -34,15 +35,22 @@ class RewardFunction:
             raise ConfigError(f"reward '{self.name}' needs {', '.join(absent)}, which this batch lacks")
         taken = self.named | set(columns) if self._takes_all else self.named
         arguments = {name: value for name, value in lists.items() if name in taken}
+        count, before = len(texts), _traces(arguments)
         try:
             with blamed_on(f"reward '{self.name}'"):
                 returned = self.function(**(arguments | self.options))
         except RewardError as error:
             raise RewardError(f"{error} {self._first_broken(arguments, texts)}") from error.__cause__
-        if not isinstance(returned, list) or len(returned) != len(texts):
+        after = _traces(arguments)
+        if changed := [name for name, value in before.items() if after[name] != value]:
+            raise ConfigError(
+                f"reward '{self.name}' changed {' and '.join(changed)}, which the training goes on using: expected as "
+                "before the call; have it change a copy of a list, and restore torch's settings"
+            )
+        if not isinstance(returned, list) or len(returned) != count:
             got = f"{len(returned)} values" if isinstance(returned, list) else f"a {type(returned).__name__}"
             raise ConfigError(
-                f"reward '{self.name}' returned {got} for {len(texts)} predictions: expected a list with one "
+                f"reward '{self.name}' returned {got} for {count} predictions: expected a list with one "
                 "number, or one dict of numbers, for each"
             )
         return [self._judged(value, index, texts[index]) for index, value in enumerate(returned)]
@@ -125,6 +133,16 @@ class RewardFunction:
             if not _is_finite(part):
                 raise NumericError(wrong)
         return {name: float(part) for name, part in parts.items()}
+
+
+def _traces(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns by name what a careless reward might change: the lists that it is given, and settings of torch."""
+    traces: dict[str, Any] = {
+        f"its list `{name}`": [*map(id, value)] for name, value in arguments.items() if isinstance(value, list)
+    }
+    if torch := sys.modules.get("torch"):  # which is not imported for a reward that does without it
+        traces |= {"torch's gradient mode": torch.is_grad_enabled(), "torch's default dtype": torch.get_default_dtype()}
+    return traces
 
 
 def _is_finite(number: Real) -> bool:
