@@ -1056,18 +1056,19 @@ def no_room_on_a_cpu():
     torch.empty(2**50, dtype=torch.uint8)  # the allocator's own error
 
 
-def run_out_of_memory(run, monkeypatch, above, times, fail=no_room_on_a_cpu):
-    """The policy raises, in the second micro-batch, as long as one has more than `above` tokens."""
+def run_out_of_memory(run, monkeypatch, above, times, fail=no_room_on_a_cpu, first=2):
+    """The policy raises from the `first` micro-batch with more than `above` tokens on, `times` times."""
     calls, real = [], run.policy.hidden_states
 
     def hidden_states(inputs):
         if torch.is_grad_enabled() and inputs.ids.numel() > above:
             calls.append(inputs.ids.numel())
-            if 2 <= len(calls) < 2 + times:
+            if first <= len(calls) < first + times:
                 fail()
         return real(inputs)
 
     monkeypatch.setattr(run.policy, "hidden_states", hidden_states)
+    return calls
 
 
 @pytest.mark.parametrize("fail", [no_room_on_a_cpu, no_room_on_a_gpu])
@@ -1076,20 +1077,31 @@ def test_out_of_memory_halves_the_micro_batch_and_not_the_update(folder, monkeyp
     with plain.open():
         expected = step(plain, 1)
     run = make_run("train.micro_batch_tokens=128", "optimizer.learning_rate=1e-4")
-    run_out_of_memory(run, monkeypatch, above=64, times=1, fail=fail)
+    calls = run_out_of_memory(run, monkeypatch, above=64, times=1, fail=fail)
     with run.open():
         row = step(run, 1)
-        assert run.progress.micro_batch_tokens == 64
-        assert "out of memory: train.micro_batch_tokens is 64 from now on" in capsys.readouterr().out
+        half = calls[1] // 2
+        assert run.progress.micro_batch_tokens == half
+        assert f"out of memory: train.micro_batch_tokens is {half} from now on" in capsys.readouterr().out
     assert row["loss"] == pytest.approx(expected["loss"], abs=1e-6)
     assert row["grad_norm"] == pytest.approx(expected["grad_norm"], rel=1e-5)
     torch.testing.assert_close(weights(run), weights(plain), rtol=0, atol=1e-6)
 
 
+def test_out_of_memory_halves_the_micro_batch_that_failed(folder, monkeypatch):
+    """It holds the whole step, far below the config's number, half of which would change nothing."""
+    run = make_run("train.micro_batch_tokens=100000")
+    credit = run.credit(run.stages[1], run.sample(run.stages[1]))
+    (batch,) = run.step.batches(credit.nodes, credit.is_learned)
+    run_out_of_memory(run, monkeypatch, above=batch.inputs.ids.numel() - 1, times=99, first=1)
+    run.step.learn(credit, run.objective, 1e-4)
+    assert run.progress.micro_batch_tokens == batch.inputs.ids.numel() // 2
+
+
 def test_out_of_memory_twice_names_the_knobs(folder, monkeypatch):
     run = make_run("train.micro_batch_tokens=128")
     run_out_of_memory(run, monkeypatch, above=0, times=99)
-    with run.open(), pytest.raises(OutOfMemory, match=r"train\.micro_batch_tokens = 64: lower it") as caught:
+    with run.open(), pytest.raises(OutOfMemory, match=r"\d tokens: lower train\.micro_batch_tokens below") as caught:
         step(run, 1)
     assert caught.value.exit_code == 4
 

@@ -100,6 +100,7 @@ class OptimizerStep:
         self._settings, self._train, self._warn = config.optimizer, config.train, warn
         self._fresh = self.optimizer.state_dict()
         self._is_short = False  # of memory, in the last trial
+        self._batch_tokens = 0  # of the last micro-batch
         self._skipped_at: tuple[int, int] | None = None
 
     def reset(self) -> None:
@@ -161,14 +162,14 @@ class OptimizerStep:
     def trials(self, rate: float) -> Iterator[contextlib.AbstractContextManager]:
         """Sets the learning rate; yields a context for the step's gradients, and if memory runs out in it another one.
 
-        The micro-batch is halved for the second, and for all later steps; the update is the same. Raises OutOfMemory
-        if that fails, too.
+        The micro-batch that failed is halved for the second, and for all later steps; the update is the same. Raises
+        OutOfMemory if that fails, too.
         """
         for group in self.optimizer.param_groups:
             group["lr"] = rate * self.progress.rate_factor
         self.optimizer.zero_grad()
         for is_last in (False, True):
-            self._is_short = False
+            self._is_short, self._batch_tokens = False, self.progress.micro_batch_tokens
             yield self._within_memory(is_last)
             if not self._is_short:
                 return
@@ -177,7 +178,9 @@ class OptimizerStep:
         """Yields the micro-batches of those answers that have a gradient, as large as memory has allowed so far."""
         items, device = sequences(nodes, is_learned, self.policy.sharing_pays), self.policy.device
         batches = micro_batches(items, self.progress.micro_batch_tokens, self._pad_id, device)
-        return evened(batches, self._pad_id, device, self.accelerator) if self.policy.is_sharded else batches
+        for batch in evened(batches, self._pad_id, device, self.accelerator) if self.policy.is_sharded else batches:
+            self._batch_tokens = batch.inputs.ids.numel()
+            yield batch
 
     def apply(self, numbers: dict, advantage: torch.Tensor, expects_gradient: bool) -> dict:
         """Sums the gradients over processes, clips, checks and applies them; adds to the `numbers` of the step.
@@ -244,11 +247,11 @@ class OptimizerStep:
             progress = self.progress
             if is_last or self.policy.is_sharded:  # the other processes have no second trial
                 raise OutOfMemory(
-                    f"out of memory with train.micro_batch_tokens = {progress.micro_batch_tokens}: lower it or "
-                    "the budgets of new tokens in generation, or set model.gradient_checkpointing=true"
+                    f"out of memory in a micro-batch of {self._batch_tokens} tokens: lower train.micro_batch_tokens "
+                    "below that, or the budgets of new tokens in generation, or set model.gradient_checkpointing=true"
                 ) from error
             self._is_short = True
-            progress.micro_batch_tokens = max(1, progress.micro_batch_tokens // 2)
+            progress.micro_batch_tokens = max(1, min(progress.micro_batch_tokens, self._batch_tokens) // 2)
         if self._is_short:  # here the exception no longer holds its tensors
             self._warn(f"out of memory: train.micro_batch_tokens is {progress.micro_batch_tokens} from now on")
             self.optimizer.zero_grad()
