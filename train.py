@@ -13,6 +13,9 @@ Departures from it, each a key of the config:
   1. A tree of K1 first attempts x K2 revisions with leave-one-out baselines (`train.baseline`); the paper gives no K.
   2. The KL penalty is k3 per token in the loss (`train.kl`); the paper's follows Ahmadian et al., in the reward.
   3. The bonus counts exact matches, not shaped reward (`train.bonus_on`), so that format is no self-correction.
+  4. `format_and_match` pays .25 for a think block, .25 for an answer block and .5 for a match (`reward.fn`); the paper
+     pays for right answers alone. The match counts only in the answer block of a text with both blocks: a model that
+     is paid for the right number anywhere stops writing the blocks.
 
 Exit codes: 0 finished, 2 config or data, 3 numbers, 4 memory, 5 sandbox, 7 a reward that raises, 8 another process
 has ended, 74 disk, 130 Ctrl-C and 143 SIGTERM after a checkpoint.

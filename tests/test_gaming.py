@@ -28,6 +28,7 @@ from lib.text.formats import FORMATS
 
 ROOT = Path(__file__).parents[1]
 DECLARED = [name for name in FORMATS if name != "free"]
+IN_TAGS = ("answer", "think_answer")
 MATCHERS = ("exact", "math")
 FOR_PUZZLES = ("rush_hour_exact", "rush_hour_shaped")
 FOR_FORMATS = ("format_and_match", "strict_format_and_match")
@@ -110,26 +111,38 @@ def test_a_generated_task_is_asked_about_answers_in_their_place_alone(format, mo
 
 
 @pytest.mark.parametrize("match", MATCHERS)
-@pytest.mark.parametrize("format", DECLARED)
-def test_malformed_never_earns_what_well_formed_earns(format, match):
+@pytest.mark.parametrize("format", IN_TAGS)
+def test_rewards_for_formats_pay_no_gaming_text_for_the_match(format, match):
+    for reward in FOR_FORMATS:
+        for row, score in zip(GAMING, scores(GAMING, reward, format=format, match=match), strict=True):
+            assert score.components["match"] == 0.5 * score.match
+            assert not score.match or format in row.get("honest_in", ()), row
+
+
+@pytest.mark.parametrize("match", MATCHERS)
+@pytest.mark.parametrize("format", IN_TAGS)
+def test_malformed_never_earns_what_a_right_answer_earns(format, match):
     for reward in (*FOR_FORMATS, *SUMS):
         judged = scores(GAMING + HONEST, reward, format=format, match=match)
         wrong = [score.reward for score in judged if score.well_formed and not score.match]
         right = [score.reward for score in judged if score.match]
-        malformed = [score for score in judged if not score.well_formed]
-        assert max(score.reward for score in malformed) < min(wrong) <= max(wrong) < min(right)
-        assert all(score.components.get("match", 0) == 0 for score in malformed)
-        assert reward in FOR_FORMATS or not any(score.reward for score in malformed)
+        malformed = [score.reward for score in judged if not score.well_formed]
+        assert max(malformed) <= min(wrong) <= max(wrong) < min(right)
+        assert reward == "format_and_match" or not any(malformed)
 
 
 @pytest.mark.parametrize("match", MATCHERS)
 @pytest.mark.parametrize("format", FORMATS)
 def test_no_honest_text_is_refused(format, match):
     rows = [row for row in HONEST if format in row["right_in"] and match in row["by"]]
-    rewards = ("exact_match",) if format == "free" else ("exact_match", *FOR_FORMATS)
-    for reward in rewards:
+    rewards = {"exact_match": format}
+    if format in IN_TAGS:
+        rewards |= {"format_and_match": "both", "strict_format_and_match": "think_answer"}
+    for reward, needs in rewards.items():
         for row, score in zip(rows, scores(rows, reward, format=format, match=match), strict=True):
-            assert score.match and score.well_formed and score.reward >= 0.5, (row, score)
+            has_both = row["text"].count("<think>") == row["text"].count("</think>") == 1
+            if needs == format or "think_answer" in row["right_in"] or (needs == "both" and has_both):
+                assert score.match and score.well_formed and score.reward == 1, (row, score)
 
 
 def test_half_of_the_pairs_are_equal():

@@ -121,37 +121,43 @@ def test_extractors_are_linear_and_raise_nothing(piece):
 
 
 @pytest.mark.parametrize(
-    ("prediction", "plain", "parts", "strict"),
+    ("prediction", "parts", "strict"),
     [
-        (GOOD, 1, (0.1, 0.1, 0.3, 0.5), (0.5, 0.5)),
-        ("  " + GOOD + "\n", 1, (0.1, 0.1, 0.3, 0.5), (0.5, 0.5)),
-        (GOOD.replace("18", "19"), 0, (0.1, 0.1, 0.3, 0), (0.5, 0)),
-        (GOOD.replace("18", "$18.00"), 1, (0.1, 0.1, 0.3, 0.5), (0.5, 0.5)),
-        (GOOD + "done", 0, (0.1, 0.1, 0, 0), (0, 0)),
-        ("so: " + GOOD, 0, (0.1, 0.1, 0, 0), (0, 0)),
-        (GOOD.replace("\n", " thus "), 0, (0.1, 0.1, 0, 0), (0, 0)),
-        ("<think>a</think>" + GOOD, 0, (0, 0.1, 0, 0), (0, 0)),  # two think pairs
-        (GOOD + GOOD, 0, (0, 0, 0, 0), (0, 0)),
-        (GOOD.replace("6 +", "<think>6 +"), 0, (0.1, 0.1, 0, 0), (0, 0)),  # one pair, but three tags
-        ("<answer>18</answer><think>a</think>", 0, (0.1, 0.1, 0, 0), (0, 0)),  # wrong order
-        ("<Think>a</Think><Answer>18</Answer>", 0, (0, 0, 0, 0), (0, 0)),
-        ("<think>18", 0, (0, 0, 0, 0), (0, 0)),
-        ("<think>18</answer>", 0, (0, 0, 0, 0), (0, 0)),  # what a policy writes that was paid for the last number
-        ("18", 0, (0, 0, 0, 0), (0, 0)),
-        ("", 0, (0, 0, 0, 0), (0, 0)),
+        (GOOD, (0.25, 0.25, 0.5), (0.5, 0.5)),
+        ("  " + GOOD + "\n", (0.25, 0.25, 0.5), (0.5, 0.5)),
+        (GOOD.replace("18", "19"), (0.25, 0.25, 0), (0.5, 0)),
+        (GOOD.replace("18", "$18.00"), (0.25, 0.25, 0.5), (0.5, 0.5)),
+        ("so: " + GOOD, (0.25, 0.25, 0.5), (0, 0)),
+        (GOOD.replace("\n", " thus "), (0.25, 0.25, 0.5), (0, 0)),
+        (GOOD + "done", (0.25, 0.25, 0), (0, 0)),
+        ("6 + 12 <answer>18</answer>", (0, 0.25, 0), (0, 0)),
+        ("<think>a</think> 18", (0.25, 0, 0), (0, 0)),
+        ("<think>a</think>" + GOOD, (0, 0.25, 0), (0, 0)),  # two think pairs
+        (GOOD + GOOD, (0, 0, 0), (0, 0)),
+        (GOOD.replace("6 +", "<think>6 +"), (0, 0.25, 0), (0, 0)),  # one pair, but three tags
+        ("<answer>18</answer><think>a</think>", (0.25, 0, 0), (0, 0)),  # wrong order
+        ("<think><answer>18</answer></think>", (0.25, 0, 0), (0, 0)),
+        ("<Think>a</Think><Answer>18</Answer>", (0, 0, 0), (0, 0)),
+        ("<think>18", (0, 0, 0), (0, 0)),
+        ("<think>18</answer>", (0, 0, 0), (0, 0)),  # what a policy writes that was paid for the last number
+        ("18", (0, 0, 0), (0, 0)),
+        ("", (0, 0, 0), (0, 0)),
     ],
 )
-def test_the_rewards(prediction, plain, parts, strict):
-    batch = ([prediction], rows("#### 18"))
-    reading = {"format": "think_answer", "target_extractor": "gsm8k_hash"}
-    names = ("exact_match", "format_and_match", "strict_format_and_match")
-    scores = [judge_by(name, **reading)(*batch)[0] for name in names]
-    assert scores[0].reward == scores[0].match == scores[1].match == plain
-    assert scores[1].components == dict(zip(("think", "answer", "format", "match"), parts, strict=True))
-    assert scores[1].reward == sum(parts)
-    assert tuple(scores[2].components.values()) == strict
-    assert {score.well_formed for score in scores} == {strict[0] > 0}
-    assert {bool(score.malformed) for score in scores} == {strict[0] == 0}
+def test_rewards_pay_for_each_block_once_and_for_a_match_in_both(prediction, parts, strict):
+    for format in ("answer", "think_answer"):
+        reading = {"format": format, "target_extractor": "gsm8k_hash"}
+        plain, tags, exact = (
+            judge_by(name, **reading)([prediction], rows("#### 18"))[0]
+            for name in ("exact_match", "format_and_match", "strict_format_and_match")
+        )
+        assert plain.reward == plain.match
+        is_exact = any(strict)
+        match = parts[2] if format == "answer" or is_exact else 0
+        assert tags.components == {"think": parts[0], "answer": parts[1], "match": match}
+        assert tags.match == bool(match) and tags.well_formed >= tags.match
+        assert exact.components == {"format": strict[0], "match": strict[1]}
+        assert exact.match == bool(strict[1]) and exact.well_formed == is_exact
 
 
 def test_the_earlier_leniency_has_an_honest_name():
@@ -166,8 +172,9 @@ def test_the_earlier_leniency_has_an_honest_name():
 
 def test_a_reward_for_a_format_wants_one():
     for name in ("format_and_match", "strict_format_and_match"):
-        with pytest.raises(ConfigError, match=f"reward.format: '{name}' pays for a format, and none is declared: set"):
-            judge_by(name)
+        for format in ("free", "boxed"):
+            with pytest.raises(ConfigError, match=f"reward.format: '{name}' pays for blocks that '{format}' does not"):
+                judge_by(name, format=format)
 
 
 def test_extractors_read_what_stands_in_the_declared_place():
@@ -529,7 +536,7 @@ def test_a_single_reward_with_a_weight_is_that_reward_and_no_more(shelf):
     one, other = (summed(*TEXTS, "<answer>1</answer>", weights=fn)
                   for fn in ("format_and_match", {"format_and_match": 3}))  # fmt: skip
     assert [score.reward for score in other] == [pytest.approx(3 * score.reward) for score in one]
-    assert one[4].reward == pytest.approx(0.1)  # on the way to the format
+    assert one[4].reward == 0.25  # on the way to the format
     assert list(one[0].components) == list(other[0].components)
 
 

@@ -122,7 +122,7 @@ def test_config_mistakes_have_their_place(tmp_path):
     for sentence in ("dataset.name: give one of the two", "dataset.split: with a mixture each part has its own",
                      "dataset.test_split_size: 1 held-out rows are too few for 2 parts",
                      "dataset.mixture.a.options: only a generated task", "reward.match: with by_task each task has",
-                     "reward.by_task.m.format: 'format_and_match' pays for a format"):  # fmt: skip
+                     "reward.by_task.m.format: 'format_and_match' pays for blocks"):  # fmt: skip
         assert sentence in told
     with pytest.raises(ConfigError, match=r"dataset.name: is missing: give a source, or several in a mixture"):
         config(tmp_path, "{test_split_size: 3}")

@@ -26,6 +26,7 @@ CONFIG = {
                    "max_new_tokens_attempt2": 4},
     "train": {"stage1_steps": 1, "stage2_steps": 1, "stage1_batch_size": 2, "stage2_batch_size": 2},
 }  # fmt: skip
+RIGHT = "<think>4+4</think> thus <answer>so 8</answer>"
 
 
 @pytest.fixture
@@ -65,7 +66,7 @@ def test_rows_have_verls_columns_and_the_same_are_held_out(to_verl, capsys):
             assert row["reward_model"]["ground_truth"] == own["solution"]
 
 
-@pytest.mark.parametrize("text", ["<answer>so 8</answer>", "so 8", "<answer>so 9</answer>", "", "<answer>so 8"])
+@pytest.mark.parametrize("text", [RIGHT, "so 8", RIGHT.replace("8", "9"), "<answer>so 8</answer>", "", "<answer>so 8"])
 def test_a_text_is_judged_as_here(to_verl, text):
     to_verl.export("--config", "c.yaml", "--out", "out")
     _, judge = load_data(load(ScoreConfig, Path("c.yaml"), []))
@@ -76,7 +77,7 @@ def test_a_text_is_judged_as_here(to_verl, text):
     )
     [verdict] = judge([text], [row])
     assert found == {"score": verdict.reward, "acc": float(verdict.match), "well_formed": float(verdict.well_formed)}
-    assert found["acc"] == (text == "<answer>so 8</answer>")
+    assert found["acc"] == (text == RIGHT)
 
 
 def test_tasks_of_a_mixture_keep_their_own_rewards(to_verl):

@@ -131,7 +131,7 @@ class Hooks:
     check: Callable[..., None] | None = None
     begin: Callable[[str, dict], None] | None = None
     explain: Callable[..., list[dict[str, Any]]] | None = None
-    pays_format: bool = False  # a declared format is required
+    pays_format: bool = False  # True: needs a format with an <answer> block
 
 
 class Rewards(Registry):

@@ -35,7 +35,7 @@ what is wrong with them; a parameter `places` gets where each of them stands in 
 `begin(text, row)` is called with each prediction as soon as it is written, so that what is judged by other processes is
 judged beside the generation. `explain(texts, rows)` returns a dict for each of some wrong predictions, all judged by
 then: what a person wants to know of them, for failures.jsonl. A reward registered with `pays_format=True` needs a
-config that declares a format.
+config whose format has an <answer> block.
 
 The modules, in reading order:
 

@@ -1,30 +1,37 @@
-"""Rewards that pay for the declared format beside the answer: malformed never earns what well-formed does."""
+"""Rewards that pay for a think block and an answer block next to the match."""
 
-from lib.core.registry import register_reward
-from lib.text.parsing import tag_blocks
+from lib.core.registry import Judged, register_reward
+from lib.text.formats import block_problem, format_problem
 
 
 @register_reward("format_and_match", pays_format=True)
-def format_and_match(predictions, well_formed, right) -> list[dict[str, float]]:
-    """Pays 0.3 for the declared format, 0.5 for a match, and 0.1 each for exactly one closed think and answer pair.
+def format_and_match(predictions, right) -> list[Judged]:
+    """Pays 0.25 for one think block, 0.25 for one answer block after it, and 0.5 for a match if both are there.
 
-    A malformed text earns 0.2 at most, a well-formed one 0.3 at least, and with both pairs and the right answer 1.
+    A text without both is malformed. Whether prose may stand around them is up to `reward.format`: `answer` allows it
+    before the answer block, `think_answer` nowhere.
     """
-    return [
-        {
-            "think": 0.1 * (len(tag_blocks(prediction, "think")) == 1),
-            "answer": 0.1 * (len(tag_blocks(prediction, "answer")) == 1),
-            "format": 0.3 * is_well_formed,
-            "match": 0.5 * is_right,
+    verdicts = []
+    for prediction, is_right in zip(predictions, right, strict=True):
+        no_think, no_answer = block_problem(prediction, "think"), block_problem(prediction, "answer")
+        if not (no_think or no_answer) and prediction.find("<answer>") < prediction.find("</think>"):
+            no_answer = "<answer> within or before the <think> block"
+        problem = no_think or no_answer
+        parts = {
+            "think": 0.25 * (not no_think),
+            "answer": 0.25 * (not no_answer),
+            "match": 0.5 * (is_right and not problem),
         }
-        for prediction, is_well_formed, is_right in zip(predictions, well_formed, right, strict=True)
-    ]
+        verdicts.append(Judged(parts, malformed=problem or None))
+    return verdicts
 
 
 @register_reward("strict_format_and_match", pays_format=True)
-def strict_format_and_match(well_formed, right) -> list[dict[str, float]]:
-    """Pays 0.5 for the declared format and 0.5 for a match; a malformed text earns nothing."""
-    return [
-        {"format": 0.5 * is_well_formed, "match": 0.5 * is_right}
-        for is_well_formed, is_right in zip(well_formed, right, strict=True)
-    ]
+def strict_format_and_match(predictions, right) -> list[Judged]:
+    """Pays 0.5 for exactly one think block and one answer block, and 0.5 for a match in them; else nothing."""
+    verdicts = []
+    for prediction, is_right in zip(predictions, right, strict=True):
+        problem = format_problem("think_answer", prediction)
+        parts = {"format": 0.5 * (not problem), "match": 0.5 * (is_right and not problem)}
+        verdicts.append(Judged(parts, malformed=problem or None))
+    return verdicts

@@ -42,7 +42,7 @@ def answer_place(format: str, text: str) -> AnswerPlace:
 
 
 def _think_answer(text: str) -> AnswerPlace:
-    problem = _block_problem(text, "think") or _block_problem(text, "answer")
+    problem = block_problem(text, "think") or block_problem(text, "answer")
     if problem:
         return AnswerPlace("", problem)
     before, _, rest = text.partition("<think>")
@@ -62,7 +62,7 @@ def _think_answer(text: str) -> AnswerPlace:
 
 
 def _answer(text: str) -> AnswerPlace:
-    problem = _block_problem(text, "answer") or _thinking_problem(text)
+    problem = block_problem(text, "answer") or _thinking_problem(text)
     if problem:
         return AnswerPlace("", problem)
     rest = text.partition("<answer>")[2]
@@ -105,7 +105,7 @@ def _filled(inside: str, name: str) -> AnswerPlace:
     return AnswerPlace(inside) if inside else AnswerPlace("", f"empty {name}")
 
 
-def _block_problem(text: str, tag: str) -> str:
+def block_problem(text: str, tag: str) -> str:
     """Returns what keeps `text` from having exactly one block of a tag, "" if nothing does."""
     opening, closing = text.find(f"<{tag}>"), text.find(f"</{tag}>")
     if opening < 0 and closing < 0:

@@ -185,11 +185,9 @@ class TaskReward(Section):
 
     def _conflicts(self) -> Conflicts:
         paying = [name for name in weights_of(self.fn) if rewards.hooks(name).pays_format]
-        if self.format == "free" and paying:
-            yield (
-                ("format", "fn"),
-                f"'{paying[0]}' pays for a format, and none is declared: set think_answer, answer or boxed",
-            )
+        if paying and self.format not in ("answer", "think_answer"):
+            keys = ("format", "fn")
+            yield keys, f"'{paying[0]}' pays for blocks that '{self.format}' does not ask for: set answer or think_answer"
 
 
 class Reward(TaskReward):
