@@ -1,3 +1,4 @@
+import re
 import resource
 import runpy
 import subprocess
@@ -9,7 +10,7 @@ import yaml
 
 import reward_function  # noqa: F401  registers the rewards that configs name
 from lib.core.config import KINDS, CollectConfig, ScoreConfig, SelfPlayConfig, SFTConfig, SweepConfig, dump, load
-from lib.core.config.loader import keys_of
+from lib.core.config.loader import HINTS, keys_of
 from lib.core.errors import ConfigError
 
 ROOT = Path(__file__).parent.parent
@@ -35,9 +36,9 @@ def loaded(tmp_path, text=GOOD, *overrides, smoke=None, kind=ScoreConfig):
     return load(kind, path, list(overrides), smoke)
 
 
-def mistakes(tmp_path, text=GOOD, *overrides):
+def mistakes(tmp_path, text=GOOD, *overrides, kind=ScoreConfig):
     with pytest.raises(ConfigError) as caught:
-        loaded(tmp_path, text, *overrides)
+        loaded(tmp_path, text, *overrides, kind=kind)
     return str(caught.value).replace(f"{tmp_path}/", "").splitlines()
 
 
@@ -139,7 +140,6 @@ TYPOS = {
     "reward.func": "fn",
     "reward.answer_extracter": "answer_extractor",
     "generation.temprature": "temperature",
-    "generation.max_new_tokens": "max_new_tokens_attempt2",
     "optimizer.lr_schedule": "schedule",
     "optimizer.learningrate": "learning_rate",
     "optimizer.warmup": "warmup_steps",
@@ -166,7 +166,7 @@ MOVED = {
     "train.learning_rate": "optimizer.learning_rate",
     "train.max_prompt_length_attempt2": "generation.max_prompt_length_attempt2",
     "train.seed": "seed or eval.seed",
-    "train.generation_temperature": "prompts.teacher.temperature or generation.temperature or eval.temperature",
+    "train.generation_temperature": "generation.temperature",
     "dataset.input_field": "prompts.user",
     "model.lora_r": "model.adapters.lora.r",
     "lora.r": "model.adapters.lora",
@@ -179,6 +179,48 @@ MOVED = {
 def test_a_key_that_stands_elsewhere_is_pointed_at(tmp_path, key, place):
     (line,) = mistakes(tmp_path, GOOD, f"{key}=1")
     assert line.endswith(f": unknown key; it is {place}")
+
+
+BUDGETS = "generation.max_new_tokens_attempt1 and generation.max_new_tokens_attempt2"
+OF_OTHERS = {  # keys of other tools: ours in train.py, and in rl_train_gspo_selfplay.py
+    "max_new_tokens": (BUDGETS, "generation.max_new_tokens"),
+    "train.max_new_tokens": (BUDGETS, "generation.max_new_tokens"),
+    "max_completion_length": (BUDGETS, "generation.max_new_tokens"),
+    "num_generations": ("train.attempts_per_prompt", "train.group_size"),
+    "train.num_generations": ("train.attempts_per_prompt", "train.group_size"),
+    "thinking": ("model.chat_template_kwargs, such as {enable_thinking: false}", "generation.thinking"),
+    "batch_size": ("train.stage1_batch_size and train.stage2_batch_size", "train.batch_size"),
+    "report_to": ("tracking.backend",),
+    "fast_inference": ("generation.engine: vllm",),
+    "model.fast_inference": ("generation.engine: vllm",),
+    "use_vllm": ("generation.engine: vllm",),
+    "gradient_accumulation_steps": ("train.micro_batch_tokens, which fits a batch of any size into memory",),
+    "warmup_ratio": ("optimizer.warmup_steps, a number of steps",),
+    "optimizer.warmup_ratio": ("optimizer.warmup_steps, a number of steps",),
+    "quantization": ("model.load_in_4bit: true",),
+    "device_map": ("model.sharded: true, if one GPU does not hold the model; otherwise no key is needed",),
+    "self_play": ("rl_train_gspo_selfplay.py, which plays against an opponent", "opponent.snapshots"),
+    "teacher.provider": ("prompts.teacher", "teacher.endpoint.base_url, the address of a server"),
+    "reward_funcs": ("reward.fn",),
+    "model_name_or_path": ("model.name",),
+    "push_to_hub": ("hub.repo_id",),
+    "num_train_epochs": ("train.stage1_epochs and train.stage2_epochs", "train.epochs"),
+    "gpu_memory_utilization": ('generation.vllm.options: [--gpu-memory-utilization, "0.4"]',),
+}
+
+
+@pytest.mark.parametrize(("key", "places"), OF_OTHERS.items())
+def test_a_key_of_another_tool_is_pointed_at_ours(tmp_path, key, places):
+    for text, kind, place in ((GOOD, ScoreConfig, places[0]), (SINGLE, SelfPlayConfig, places[-1])):
+        lines = mistakes(tmp_path, text, f"{key}=1", kind=kind)
+        assert [line for line in lines if line.endswith(f": unknown key; it is {place}")], lines
+
+
+def test_every_hint_names_keys_that_exist():
+    known = {key for kind in KINDS for key in keys_of(kind, with_sections=True)} | {kind.__doc__ for kind in KINDS}
+    for hints in HINTS.values():
+        for hint in hints:
+            assert set(re.findall(r"[\w]+\.[\w.]*\w", re.sub("[0-9]\\.[0-9]", "", hint))) <= known, hint
 
 
 WRONG = {
@@ -487,9 +529,9 @@ def test_smoke_is_a_function_whose_result_is_a_config(tmp_path, path):
     if isinstance(small, ScoreConfig):
         steps = (2, 1) if config.train.has_steps(1) else (0, 2)
         assert (small.train.stage1_steps, small.train.stage2_steps, small.train.stage1_batch_size) == (*steps, 2)
-        assert max(small.generation.max_new_tokens_attempt1, small.generation.max_new_tokens_attempt2) <= 32
+        assert max(small.generation.max_new_tokens_attempt1, small.generation.max_new_tokens_attempt2) <= 256
     else:
-        assert (small.train.steps, small.train.batch_size) == (2, 2) and small.generation.most_tokens <= 32
+        assert (small.train.steps, small.train.batch_size) == (2, 2) and small.generation.most_tokens <= 2 * 256
 
 
 def test_smoke_of_one_stage_has_an_evaluation_in_its_middle(tmp_path):
@@ -514,8 +556,9 @@ def test_smoke_tells_every_value_that_it_changes_and_no_other(tmp_path, capsys):
     (told,) = capsys.readouterr().out.splitlines()
     changed = {
         "run_name 'demo' -> 'demo-smoke'", "dataset.max_train_rows None -> 3", "dataset.test_split_size 200 -> 3",
-        "generation.max_new_tokens_attempt2 512 -> 32", "train.stage1_steps None -> 2", "train.checkpoint_every 0 -> 1",
-        "train.stage1_batch_size 16 -> 2", "train.stage2_batch_size 16 -> 2", "train.attempts_per_prompt 4 -> 2",
+        "generation.max_new_tokens_attempt2 512 -> 256", "train.stage1_steps None -> 2",
+        "train.checkpoint_every 0 -> 1", "train.stage1_batch_size 16 -> 2",
+        "train.stage2_batch_size 16 -> 2", "train.attempts_per_prompt 4 -> 2",
         "eval.max_examples 200 -> 3", "eval.every_steps 0 -> 1",
     }  # fmt: skip
     assert told.startswith("--smoke 3 changes ")
@@ -527,7 +570,7 @@ def test_smoke_tells_every_value_that_it_changes_and_no_other(tmp_path, capsys):
 
 def test_smoke_does_not_raise_what_is_small_already(tmp_path):
     config = loaded(tmp_path, GOOD, "generation.max_new_tokens_attempt1=5", "eval.max_examples=3", smoke=1)
-    assert (config.generation.max_new_tokens_attempt1, config.generation.max_new_tokens_attempt2) == (5, 32)
+    assert (config.generation.max_new_tokens_attempt1, config.generation.max_new_tokens_attempt2) == (5, 256)
     assert (config.eval.max_examples, config.train.stage1_batch_size) == (1, 1)
 
 

@@ -241,6 +241,13 @@ def test_a_trial_run_deletes_nothing_that_was_named(folder, monkeypatch, capsys)
     assert [when for when in whens if when != "step"] == ["pretrain", "after_stage1", "adapter", "after_stage2"]
 
 
+def test_a_trial_run_fails_if_no_step_had_a_gradient(folder, monkeypatch, capsys):
+    nothing_is_right = ("reward.fn=test_score.nothing", "train.stage1_steps=0")
+    code, _, err = command(monkeypatch, capsys, "--smoke", "4", *nothing_is_right)
+    assert code == 3 and "tiny-smoke: the gradient was exactly zero in each of the 2 steps" in err
+    assert command(monkeypatch, capsys, *nothing_is_right, "train.stage2_steps=1")[0] == 0  # a run of many may go on
+
+
 @pytest.mark.parametrize(
     ("factor", "choices", "share"), [(2, (), 0.5), (0.25, (), 2.0), (0.25, ("beyond=mask",), 0.0), (2, None, 1.0)]
 )

@@ -27,7 +27,7 @@ from lib.rl.watch import COLLAPSE, Alarm, Watch
 from lib.run import fingerprints
 from lib.run.adapter_files import load_adapter, save_weights
 from lib.run.checkpoint import Checkpoints
-from lib.run.directory import step_of
+from lib.run.directory import TRIAL, step_of
 from lib.run.distributed import collect, interrupted, make_accelerator, without_launcher
 from lib.run.manifest import storage_errors
 from lib.run.model_card import trained_in, write_card
@@ -532,7 +532,10 @@ class Session:
         return {"restored_from": folder} if folder else {}
 
     def show_results(self, *left_out: str) -> None:
-        """Prints the table of this run's evaluations but those `left_out`, its alarms and restores."""
+        """Prints the table of this run's evaluations but those `left_out`, its alarms and restores.
+
+        Raises NumericError if this was a trial run, which must show that training works, and no step had a gradient.
+        """
         if not self.accelerator.is_main_process:
             return
         rows, _ = read_jsonl(self.config.run_dir / "evaluations.jsonl")
@@ -540,6 +543,13 @@ class Session:
         self.screen.table(rows, f"{self.config.run_name}, held-out answers")
         self.show_alarms()
         self.say_restores()
+        steps, _ = read_jsonl(self.config.run_dir / "metrics.jsonl")
+        if (self.config.run_dir / TRIAL).exists() and not any(row["grad_norm"] for row in steps):
+            raise NumericError(
+                f"{self.config.run_dir}: the gradient was exactly zero in each of the {len(steps)} steps, since all "
+                "answers to a prompt earned the same: read generations.jsonl, and change the prompts, reward.format or "
+                "the model until some answers earn more than others"
+            )
 
     def show_alarms(self) -> None:
         """Prints the last lines of a run: the alarms of the watch, and when they were."""

@@ -6,9 +6,7 @@ from pydantic import Field
 
 from lib.core.config.chat import ChatPrompts, Endpoint, Thinking, switch_conflicts
 from lib.core.config.section import Conflicts, Count, Name, Positive, Section, Share, Weight
-from lib.core.config.shared import AtMost, Model, Reward, RunConfig, SandboxSettings, Source
-
-SMOKE_REPLY_TOKENS = 256  # per reply that is not trained on: room for a short solution
+from lib.core.config.shared import SMOKE_TOKENS, AtMost, Model, Reward, RunConfig, SandboxSettings, Source
 
 
 class KeptThinking(Thinking):
@@ -153,8 +151,8 @@ class CollectConfig(RunConfig):
         return super().smoke_overrides(examples) | {
             "dataset.max_rows": examples,
             "generation.samples_per_prompt": AtMost(2),
-            "generation.max_new_tokens": AtMost(SMOKE_REPLY_TOKENS),
-            "generation.thinking.budget_tokens": AtMost(SMOKE_REPLY_TOKENS),
+            "generation.max_new_tokens": AtMost(SMOKE_TOKENS),
+            "generation.thinking.budget_tokens": AtMost(SMOKE_TOKENS),
             "tools.max_turns": AtMost(2),
             "upload": None,
         }

@@ -21,18 +21,53 @@ from lib.core.registry import did_you_mean
 
 Config = TypeVar("Config", bound=Outputs)
 KINDS = (ScoreConfig, SelfPlayConfig, CollectConfig, SFTConfig, SweepConfig)
-RENAMED = {  # keys of earlier versions, with their present names
-    "dataset.input_field": "prompts.user",
-    "model.model_id": "model.name",
-    "lora": "model.adapters.lora",
-    "lora_r": "adapters.lora.r",
-    "lora_alpha": "adapters.lora.alpha",
-    "lora_target_modules": "adapters.lora.targets",
-    "generation_temperature": "temperature",
-    "num_generations": "group_size",
-    "kl_coeff": "beta",
-    "wandb_project": "project",
-    "report_to": "backend",
+HINTS: dict[str, tuple[str, ...]] = {  # unknown keys -> the key to use, of the first of these that a config has
+    # of earlier versions
+    "dataset.input_field": ("prompts.user",),
+    "generation_temperature": ("generation.temperature",),
+    "kl_coeff": ("train.beta", "train.beta1 and train.beta2"),
+    "lora": ("model.adapters.lora",),
+    "lora_alpha": ("model.adapters.lora.alpha",),
+    "lora_r": ("model.adapters.lora.r",),
+    "lora_target_modules": ("model.adapters.lora.targets",),
+    "model.model_id": ("model.name",),
+    "self_play": ("opponent.snapshots", "rl_train_gspo_selfplay.py, which plays against an opponent"),
+    "wandb_project": ("tracking.project",),
+    # of transformers, PEFT and TRL
+    "batch_size": ("train.batch_size", "train.stage1_batch_size and train.stage2_batch_size", "generation.batch_size"),
+    "device_map": ("model.sharded: true, if one GPU does not hold the model; otherwise no key is needed",),
+    "eval.batch_size": ("generation.batch_size",),
+    "gradient_accumulation_steps": (
+        "train.gradient_accumulation",
+        "train.micro_batch_tokens, which fits a batch of any size into memory",
+    ),
+    "max_completion_length": (
+        "generation.max_new_tokens",
+        "generation.max_new_tokens_attempt1 and generation.max_new_tokens_attempt2",
+    ),
+    "max_new_tokens": (
+        "generation.max_new_tokens",
+        "generation.max_new_tokens_attempt1 and generation.max_new_tokens_attempt2",
+    ),
+    "max_steps": ("train.steps", "train.stage1_steps and train.stage2_steps"),
+    "model_name_or_path": ("model.name",),
+    "num_generations": ("train.group_size", "train.attempts_per_prompt", "generation.samples_per_prompt"),
+    "num_train_epochs": ("train.epochs", "train.stage1_epochs and train.stage2_epochs"),
+    "per_device_train_batch_size": ("train.batch_size", "train.stage1_batch_size and train.stage2_batch_size"),
+    "push_to_hub": ("hub.repo_id", "upload.repo_id"),
+    "quantization": ("model.load_in_4bit: true",),
+    "quantization_config": ("model.load_in_4bit: true",),
+    "report_to": ("tracking.backend",),
+    "reward_funcs": ("reward.fn",),
+    "warmup_ratio": ("optimizer.warmup_steps, a number of steps",),
+    # of vLLM, Unsloth and servers
+    "fast_inference": ("generation.engine: vllm",),
+    "gpu_memory_utilization": ('generation.vllm.options: [--gpu-memory-utilization, "0.4"]',),
+    "opponent.provider": ("opponent.endpoint.base_url, the address of a server",),
+    "provider": ("endpoint.base_url, the address of a server",),
+    "teacher.provider": ("teacher.endpoint.base_url, the address of a server",),
+    "thinking": ("generation.thinking", "model.chat_template_kwargs, such as {enable_thinking: false}"),
+    "use_vllm": ("generation.engine: vllm",),
 }
 
 
@@ -186,10 +221,12 @@ def _locate(kind: type[BaseModel], location: tuple) -> tuple[list[str], type[Bas
 def _meant(kind: type[BaseModel], owner: type[BaseModel], key: str) -> str:
     """Describes an unknown key: which one it resembles, or where it belongs, or which keys are known there."""
     name = key.rpartition(".")[2]
-    new = RENAMED.get(key, RENAMED.get(name))
-    every = keys_of(kind, with_sections=True)
-    elsewhere = " or ".join(place for place in every if f".{place}".endswith(f".{new or name}"))
-    resembling = "" if new and elsewhere else did_you_mean(name, owner.model_fields)
+    known, scripts = [*keys_of(kind, with_sections=True)], [config.__doc__ for config in KINDS]
+    for hint in HINTS.get(key, HINTS.get(name, ())):
+        if re.split("[:, ]", hint)[0] in known + scripts:
+            return f"; it is {hint}"
+    elsewhere = " or ".join(place for place in known if f".{place}".endswith(f".{name}"))
+    resembling = did_you_mean(name, owner.model_fields)
     return resembling or (f"; it is {elsewhere}" if elsewhere else f"; known here: {', '.join(owner.model_fields)}")
 
 

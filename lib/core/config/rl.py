@@ -23,7 +23,6 @@ from lib.core.config.shared import (
 )
 
 SAMPLER_TRICKS = ("top_p", "top_k", "min_p", "repetition_penalty")
-SMOKE_TOKENS = 32  # per answer: its longest answer, not its prompts, decides what a small batch costs
 KlKind = Literal["k3", "k2", "k1_in_reward", "exact"]  # see lib/rl/losses.py for the value and the gradient of each
 
 

@@ -5,9 +5,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from lib.core.config.feedback import SelfFeedback, TeacherFeedback, TestsFeedback, ToolFeedback, VerdictFeedback
-from lib.core.config.rl import SMOKE_TOKENS, Eval, KlKind, RLConfig, TrainedSampling, TrainLoop
+from lib.core.config.rl import Eval, KlKind, RLConfig, TrainedSampling, TrainLoop
 from lib.core.config.section import Conflicts, Count, CountOrZero, Fraction, Name, Positive, Section, Share, Weight
-from lib.core.config.shared import AtMost, smoke_batch
+from lib.core.config.shared import SMOKE_TOKENS, AtMost, smoke_batch
 
 ATTEMPT = "attempt"  # what a turn of the policy is that answers the task; the others are reviews
 

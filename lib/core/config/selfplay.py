@@ -5,9 +5,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator
 
 from lib.core.config.chat import ChatPrompts, Endpoint, Thinking, switch_conflicts
-from lib.core.config.rl import SMOKE_TOKENS, Dataset, KlKind, RLConfig, TrainedSampling, TrainLoop
+from lib.core.config.rl import Dataset, KlKind, RLConfig, TrainedSampling, TrainLoop
 from lib.core.config.section import Conflicts, Count, CountOrZero, Fraction, Name, Positive, Section, Weight
-from lib.core.config.shared import AtMost, smoke_batch
+from lib.core.config.shared import SMOKE_TOKENS, AtMost, smoke_batch
 
 
 class SelfPlayDataset(Dataset):
@@ -223,7 +223,7 @@ class SelfPlayConfig(RLConfig):
 
     def smoke_overrides(self, examples: int) -> dict[str, Any]:
         """Returns what makes a run of 2 steps, with small groups, short answers and a teacher who always helps."""
-        batch = smoke_batch(examples)
+        batch, budget = smoke_batch(examples), min(self.generation.most_tokens, SMOKE_TOKENS)
         changes = super().smoke_overrides(examples) | {
             "generation.max_new_tokens": AtMost(SMOKE_TOKENS),
             "generation.thinking.budget_tokens": AtMost(SMOKE_TOKENS),
@@ -231,7 +231,7 @@ class SelfPlayConfig(RLConfig):
             "train.batch_size": batch,
             "train.group_size": AtMost(4),
             "train.minibatches": AtMost(min(batch, 2)),
-            "train.overlong_buffer": AtMost(16),
+            "train.overlong_buffer": AtMost(budget - 1),
         }
         if self.opponent and self.opponent.snapshots:
             changes["opponent.snapshots.every_steps"] = AtMost(1)

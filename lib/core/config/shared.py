@@ -17,6 +17,8 @@ from lib.core.config.trees import put, shortened
 from lib.core.errors import ConfigError
 from lib.core.registry import extractor_of_predictions, extractors, matchers, rewards
 
+SMOKE_TOKENS = 256  # per answer: room for the format and a right answer, and still minutes on two cores
+
 
 class Model(Section):
     """A model, and how it is loaded."""
@@ -187,7 +189,10 @@ class TaskReward(Section):
         paying = [name for name in weights_of(self.fn) if rewards.hooks(name).pays_format]
         if paying and self.format not in ("answer", "think_answer"):
             keys = ("format", "fn")
-            yield keys, f"'{paying[0]}' pays for blocks that '{self.format}' does not ask for: set answer or think_answer"
+            yield (
+                keys,
+                f"'{paying[0]}' pays for blocks that '{self.format}' does not ask for: set answer or think_answer",
+            )
 
 
 class Reward(TaskReward):
