@@ -241,11 +241,22 @@ def test_a_trial_run_deletes_nothing_that_was_named(folder, monkeypatch, capsys)
     assert [when for when in whens if when != "step"] == ["pretrain", "after_stage1", "adapter", "after_stage2"]
 
 
+def test_a_trial_run_moves_weights_even_if_nothing_is_right(folder, monkeypatch, capsys):
+    code, out, _ = command(monkeypatch, capsys, "--smoke", "4", "train.stage1_steps=0", "reward.fn=test_score.nothing")
+    assert code == 0 and "train.overlong_buffer 0 -> " in out
+    steps = [json.loads(line) for line in Path("outputs/tiny-smoke/metrics.jsonl").read_text().splitlines()]
+    assert [step["reward_attempt2"] for step in steps] == pytest.approx([0.1, 0.1])  # it is paid on top of that
+    assert all(step["grad_norm"] > 0 for step in steps)
+
+
 def test_a_trial_run_fails_if_no_step_had_a_gradient(folder, monkeypatch, capsys):
-    nothing_is_right = ("reward.fn=test_score.nothing", "train.stage1_steps=0")
+    nothing_is_right = (
+        "reward.format=boxed", "train.recipe=thinktwice", "train.followed_attempts=1", "train.stage1_steps=0",
+        "train.stage2_steps=1",
+    )  # fmt: skip
     code, _, err = command(monkeypatch, capsys, "--smoke", "4", *nothing_is_right)
     assert code == 3 and "tiny-smoke: the gradient was exactly zero in each of the 2 steps" in err
-    assert command(monkeypatch, capsys, *nothing_is_right, "train.stage2_steps=1")[0] == 0  # a run of many may go on
+    assert command(monkeypatch, capsys, *nothing_is_right)[0] == 0  # a run of many steps may go on
 
 
 @pytest.mark.parametrize(

@@ -314,9 +314,10 @@ class ScoreConfig(RLConfig):
         return "generation.max_prompt_length_attempt1", self.generation.max_prompt_length_attempt1
 
     def smoke_overrides(self, examples: int) -> dict[str, Any]:
-        """Returns what makes a run of a few steps, with small groups and short answers.
+        """Returns what makes a run of a few steps, with small groups and answers of at most SMOKE_TOKENS.
 
-        The first stage that has steps gets two, with an evaluation between them; the other gets one.
+        The first stage that has steps gets two, with an evaluation between them; the other gets one. Length costs, so
+        that rewards differ and weights move even if no answer is right.
         """
         first, second = self.train.has_steps(1), self.train.has_steps(2)
         shorter = min(*self.budgets, SMOKE_TOKENS)
@@ -331,5 +332,5 @@ class ScoreConfig(RLConfig):
             "train.revisions_per_attempt": AtMost(2),
             **({"train.followed_attempts": AtMost(2)} if self.train.followed_attempts else {}),
             **({"prompts.self.max_new_tokens": AtMost(SMOKE_TOKENS)} if self.prompts.reviewed_by else {}),
-            "train.overlong_buffer": AtMost(shorter - 1),
+            "train.overlong_buffer": 0 if self.train.recipe == "thinktwice" else shorter - 1,
         }

@@ -222,7 +222,10 @@ class SelfPlayConfig(RLConfig):
         return "generation.max_prompt_length", self.generation.max_prompt_length
 
     def smoke_overrides(self, examples: int) -> dict[str, Any]:
-        """Returns what makes a run of 2 steps, with small groups, short answers and a teacher who always helps."""
+        """Returns what makes a run of 2 steps, with small groups and a teacher who always helps.
+
+        Length costs, so that rewards differ and weights move even if no answer is right.
+        """
         batch, budget = smoke_batch(examples), min(self.generation.most_tokens, SMOKE_TOKENS)
         changes = super().smoke_overrides(examples) | {
             "generation.max_new_tokens": AtMost(SMOKE_TOKENS),
@@ -231,7 +234,7 @@ class SelfPlayConfig(RLConfig):
             "train.batch_size": batch,
             "train.group_size": AtMost(4),
             "train.minibatches": AtMost(min(batch, 2)),
-            "train.overlong_buffer": AtMost(budget - 1),
+            "train.overlong_buffer": budget - 1,
         }
         if self.opponent and self.opponent.snapshots:
             changes["opponent.snapshots.every_steps"] = AtMost(1)
