@@ -429,7 +429,7 @@ def test_a_place_that_cannot_be_written(task):
     mine = task(3)
     (mine.folder / "file").touch()
     told = mine.run("output_dir=file", code=74)
-    assert "file/run: cannot keep a run log here" in told and "choose another disk" in told
+    assert "file/run: cannot keep a run log here" in told and "choose another output_dir" in told
 
 
 def test_an_upload_that_fails_leaves_the_rows(task):
