@@ -8,6 +8,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import threading
 import time
@@ -454,6 +455,12 @@ def test_a_finished_run_and_its_adapter(straight, template, tmp_path, url):
     assert "this run is finished" in straight.start("--resume")
     assert "scoreboard of 24 games of prompts that the curriculum chose" in straight.said()
     assert straight.contents() == before and len(notes(url.log)) == seen
+    bare = Run(straight.folder, tmp_path / "bare", **with_servers(url))
+    for folder in bare.dir.glob("stage1/step_*"):
+        shutil.rmtree(folder)
+    before = bare.contents()
+    assert "this run is finished" in bare.start("--resume") and "after training" in bare.said()
+    assert bare.contents() == before  # its rows and scoreboard.json, too
     warm = Run(template, tmp_path / "work")
     warm.start("--resume-adapter", str(straight.dir / "stage1"), "train.steps=1")
     first, last = warm.rows("evaluations")[0], straight.rows("evaluations")[-1]
