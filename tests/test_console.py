@@ -63,4 +63,15 @@ def test_what_is_well_formed_is_told_of_single_answers(told):
            "acc_ci95": [0.4, 0.6], "pass_at_k": [{"k": 1, "pass": 0.5, "pass_ci95": [0.4, 0.6]}],
            "well_formed": 0.87, "well_formed_ci95": [0.8, 0.9]}  # fmt: skip
     assert "well-formed 0.870, n = 20" in told("evaluation", row)
-    assert "0.870" in told("table", [row], "a run")
+    table = told("table", [row], "a run")
+    assert "0.870" in table and "opponent" not in table and "games won" not in table  # nobody played
+    games = {"win_rate": 0.5, "win_rate_ci95": [0.4, 0.6], "opponent_acc": 0.25, "opponent_acc_ci95": [0.2, 0.3]}
+    assert "0.250" in told("table", [row, row | games], "a run")
+
+
+def test_a_table_in_a_file_is_as_wide_as_its_figures(told):
+    """Nothing of five attempts is cut, although a file has no width and 80 columns are too few."""
+    rates = {f"acc_attempt{number}": 0.5 for number in range(1, 9)}
+    ends = {f"{key}_ci95": [0.4, 0.6] for key in rates}
+    table = told("table", [EVALUATION | rates | ends], "a run")
+    assert "…" not in table and table.count(".400 .600") == 8

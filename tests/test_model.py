@@ -1,5 +1,6 @@
 import copy
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -510,3 +511,9 @@ def test_bfloat16_logits_are_not_what_a_token_is_drawn_by(make_policy, monkeypat
     assert logits.dtype == torch.float32
     assert not torch.equal(logits, logits.bfloat16().float())
     assert torch.equal(logits.bfloat16(), own)
+
+
+def test_bitsandbytes_is_imported_without_a_word():
+    code = "import lib.model.loading, bitsandbytes"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "kernels" not in done.stdout + done.stderr

@@ -1,4 +1,5 @@
 import copy
+import runpy
 from pathlib import Path
 
 import pytest
@@ -148,3 +149,20 @@ def test_a_card_of_several_tasks_names_their_data_and_rewards(make_policy, tmp_p
     )  # fmt: skip
     for line in lines:
         assert f"- {line}\n" in found.text
+
+
+def test_a_run_without_an_opponent_is_no_self_play(make_policy, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = "{run_name: r, model: {name: Qwen/Qwen3-0.6B}, dataset: {name: openai/gsm8k}}"
+    (tmp_path / "r.yaml").write_text(text)
+    for overrides, tag in (([], "gspo"), (["opponent.snapshots={}"], "self-play")):
+        tree = yaml.safe_load(dump(load(SelfPlayConfig, tmp_path / "r.yaml", overrides)))
+        found = card(tree, make_policy().model, [], tmp_path / "stage1", tmp_path)
+        assert found.data.tags == ["rematch", tag, "lora"]
+        assert ("self-play" in found.text) == (tag == "self-play")
+
+
+def test_the_converted_model_has_its_licence(tmp_path):
+    readme = runpy.run_path(str(Path(__file__).parents[1] / "data/get_smollm2.py"))["README"]
+    (tmp_path / "README.md").write_text(readme)
+    assert licence_of(str(tmp_path)) == {"license": "apache-2.0"}

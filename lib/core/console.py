@@ -169,6 +169,8 @@ class Screen:
 
     def __init__(self, is_main: bool = True):
         self._console = Console(quiet=not is_main, highlight=False, soft_wrap=True)
+        # as wide as a table, whatever the terminal: a figure must not be cut off in a log
+        self._tables = Console(quiet=not is_main, highlight=False, width=10_000)
 
     def say(self, text: str) -> None:
         """Prints one plain line."""
@@ -236,7 +238,9 @@ class Screen:
     def _single_table(self, rows: list[dict], title: str) -> None:
         """Prints pass@1, pass@k and the games, each with its 95 % interval below."""
         largest = max(row["pass_at_k"][-1]["k"] for row in rows)
-        columns = ["pass@1", *([f"pass@{largest}"] if largest > 1 else []), "well-formed", "games won", "opponent"]
+        columns = ["pass@1", *([f"pass@{largest}"] if largest > 1 else []), "well-formed"]
+        has_games = any(row.get("win_rate") is not None or row.get("opponent_acc") is not None for row in rows)
+        columns += ["games won", "opponent"] if has_games else []
         table = _table(title, columns)
         for row in rows:
             last = row["pass_at_k"][-1]
@@ -248,19 +252,17 @@ class Screen:
                 "opponent": _cell(row.get("opponent_acc"), row.get("opponent_acc_ci95")),
             }
             table.add_row(label_of(row, rows, between="\n"), *(cells[column] for column in columns))
-        self._console.print(table)
-        self.say(
-            f"exact match {samples_of(rows)}; games won: of those that one side won, the policy's first answer against "
-            "the opponent's; below each value its 95 % interval"
-        )
+        self._tables.print(table)
+        games = "; games won: of those that one side won, the policy's first answer against the opponent's"
+        self.say(f"exact match {samples_of(rows)}{games if has_games else ''}; below each value its 95 % interval")
 
     def figures(self, title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-        """Prints a table as wide as its contents, whatever the terminal: a figure must not be cut off in a log."""
+        """Prints a table of figures."""
         table = _table("", columns)
         for row in rows:
             table.add_row(*row)
         self.say(f"\n{title}")
-        Console(quiet=self._console.quiet, width=10_000).print(table)
+        self._tables.print(table)
 
     def evaluation(self, row: dict) -> None:
         """Prints the line of one evaluation, of several attempts or of single answers."""
@@ -281,7 +283,7 @@ class Screen:
             shares = [row.get(f"well_formed_attempt{number}") for number in attempts]
             cells.append("\n".join("-" if share is None else f"{share:.3f}" for share in shares))
             table.add_row(label_of(row, rows, between="\n"), *cells)  # on one line, too wide for 80 columns
-        self._console.print(table)
+        self._tables.print(table)
         if rows:
             self.say(
                 f"exact match {samples_of(rows)}; below each value its 95 % interval; well-formed: the share of "

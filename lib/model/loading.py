@@ -30,6 +30,8 @@ VOCABULARIES = (  # every tokenizer has at least one of these files
     "tokenizer.json", "*.model", "vocab.json", "vocab.txt", "tekken.json", "*.tiktoken", "tokenization_*.py",
 )  # fmt: skip
 WIDTH_4_BITS = 64
+# at import it warns of a kernel from a hub that only 4-bit models on a CPU would use
+logging.getLogger("bitsandbytes.backends.cpu.ops").setLevel(logging.ERROR)
 
 
 def start_backend(config: Model) -> str:
@@ -54,8 +56,6 @@ def start_backend(config: Model) -> str:
                 raise ConfigError(f"model.backend: {told}, or set model.backend=plain") from error
             backend = "plain"
             _warn(f"model.backend: auto uses plain transformers: {told} to train faster with less memory")
-    if not torch.cuda.is_available():  # it warns of a missing kernel that only 4-bit models on a CPU use
-        logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
     from transformers.utils import logging as chatter
 
     chatter.set_verbosity_error()

@@ -210,7 +210,10 @@ def _method(tree: dict[str, Any]) -> tuple[str, str]:
         return "sft", "by supervised fine-tuning"
     if "opponent" not in tree:
         return "score", "by SCoRe, reinforcement learning that teaches a model to correct its own answer"
-    return "self-play", f"by reinforcement learning with self-play, loss {tree['train']['loss']}"
+    loss = tree["train"]["loss"]
+    if not tree["opponent"]:
+        return loss, f"by reinforcement learning, loss {loss}"
+    return "self-play", f"by reinforcement learning with self-play, loss {loss}"
 
 
 def _settings(tree: dict[str, Any]) -> dict[str, dict]:
