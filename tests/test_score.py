@@ -1286,3 +1286,13 @@ def test_a_run_of_three_attempts_shows_them_everywhere(folder, monkeypatch, caps
     assert caught.value.code == 0
     page = Path("outputs/tiny/report.html").read_text()
     assert page.count("attempt 3") > 3 and "Attempt 3 is right on" in page
+
+
+def test_many_prompts_that_are_too_long_are_a_warning(folder):
+    rows = [{"question": f"{a}+{b}" + "+1" * 9 * (a > 1), "answer": "?"} for a in range(5) for b in range(5)]
+    write_rows(Path("rows.jsonl"), rows)
+    *_, note = load_task(load(ScoreConfig, Path("tiny.yaml"), []), say=lambda text: None).notes
+    assert re.fullmatch(
+        r"WARNING: \d+ of 19 train and \d of 6 held-out prompts \(60 %\) are longer than "
+        "generation.max_prompt_length_attempt1 = 8 tokens and left out: raise it to keep them", note,
+    )  # fmt: skip

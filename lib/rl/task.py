@@ -194,9 +194,11 @@ def fitting(
     )
     notes = ["; ".join(filter(None, (about, prompts.history_note()))), *splits.notes]
     if any(too_long):
+        lost = 100 * sum(too_long) / sum(map(len, offered))
         notes.append(
-            f"{too_long[0]} of {len(offered[0])} train and {too_long[1]} of {len(offered[1])} held-out prompts are "
-            f"longer than {key} = {limit} tokens and left out"
+            f"{'WARNING: ' if lost >= 10 else ''}{too_long[0]} of {len(offered[0])} train and {too_long[1]} of "
+            f"{len(offered[1])} held-out prompts ({lost:.0f} %) are longer than {key} = {limit} tokens and left out: "
+            "raise it to keep them"
         )
     rows, places = splits.train + splits.test, splits.train_places + splits.test_places
     told = prompts.outside.notes(zip(places, map(_texts, map(prompts.messages, rows)), strict=True))
