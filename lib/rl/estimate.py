@@ -205,7 +205,7 @@ def _copied(
     dtype = torch.bfloat16 if is_narrow else torch.float32
     is_packed = not torch.cuda.is_available() and can_pack(dtype)
     numbers = skeleton.get_output_embeddings().weight.numel() if is_packed else 0
-    if is_written_out and (is_packed or not is_narrow):
+    if is_written_out:
         numbers += sum(p.numel() for p in backbone_of(skeleton).layers.parameters())
     elif not is_narrow:
         numbers += sum(layer.weight.numel() for layer in adapted)
