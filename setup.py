@@ -4,7 +4,7 @@
     python -m rematch_sandbox --self-test
 
 Rematch itself is scripts to be cloned, over a folder `lib` that cannot be installed under that name beside others. So
-the part that others can take gets a name of its own here: files are copied, `lib.sandbox` and the three modules that
+the part that others can take gets a name of its own here: files are copied, `lib.sandbox` and the four modules that
 it stands on are renamed in them, and the corpus of tests/ comes along as data.
 """
 
@@ -16,11 +16,14 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 
 NAME = "rematch_sandbox"
-STANDS_ON = {"lib/core/errors.py": "errors", "lib/text/parsing.py": "parsing", "lib/text/quantities.py": "quantities"}
+STANDS_ON = {
+    "lib/core/output.py": "output", "lib/core/errors.py": "errors", "lib/text/parsing.py": "parsing",
+    "lib/text/quantities.py": "quantities",
+}  # fmt: skip
 LEFT_OUT = {f"lib/sandbox/{name}.py" for name in ("syntax", "tasks", "trials")}  # rows of data sets, by pydantic
 CORPUS = ("tests/hostile/**/*.py", "tests/right/*.py", "tests/gaming/*.jsonl")
 RENAMED = {
-    r"lib(.)(?:core|text)\1(errors|parsing|quantities)\b": rf"{NAME}\1\2",
+    r"lib(.)(?:core|text)\1(output|errors|parsing|quantities)\b": rf"{NAME}\1\2",
     r"lib([./])sandbox\b": NAME,
 }
 

@@ -59,7 +59,7 @@ def test_one_packed_matrix_serves_any_number_of_rows(shape, dtype, layout):
         ):
             assert found.dtype == dtype and found.shape == exact.shape
             error = 0.0 if not count else (found.double() - exact).norm() / exact.norm()
-            assert error < (1e-6 if dtype == torch.float32 else 4e-3)
+            assert error < (2e-6 if dtype == torch.float32 else 4e-3)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
