@@ -204,8 +204,8 @@ def merge(task: Any, out: Path, adapter: Path | None) -> str:
     what = f"{task.config.model.full_name}{f' + {adapter}' if adapter else ''}"
     run, tree = run_of(below) or (None, task.config.model_dump(mode="json"))  # may refuse: before anything is written
 
-    def write_card(folder: Path, found: Any) -> None:
-        write_merged_card(folder, below, run, tree, trained, f"{what} in one, {found}")
+    def write_card(folder: Path, comparison: Any) -> None:
+        write_merged_card(folder, below, run, tree, trained, f"{what} in one, {comparison}")
 
     return f"{out}: {what} in one, {write_merged(task.policy.model, task.tokenizer, prompts, out, write_card)}"
 

@@ -560,7 +560,8 @@ def test_smoke_tells_every_value_that_it_changes_and_no_other(tmp_path, capsys):
         "generation.max_new_tokens_attempt2 512 -> 256", "train.stage1_steps None -> 2",
         "train.checkpoint_every 0 -> 1", "train.stage1_batch_size 16 -> 2",
         "train.stage2_batch_size 16 -> 2", "train.attempts_per_prompt 4 -> 2",
-        "eval.max_examples 200 -> 3", "eval.every_steps 0 -> 1", "train.overlong_buffer 0 -> 4",
+        "eval.max_examples 200 -> 2", "eval.selection_examples 200 -> 0", "eval.every_steps 0 -> 1",
+        "train.overlong_buffer 0 -> 4",
     }  # fmt: skip
     assert told.startswith("--smoke 3 changes ")
     assert set(told.removeprefix("--smoke 3 changes ").split(", ")) == changed

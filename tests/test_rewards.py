@@ -450,7 +450,7 @@ def test_a_reward_that_changes_what_training_uses_is_named(shelf, careless, what
         return scores[: len(predictions)]
 
     try:
-        with pytest.raises(ConfigError, match=f"reward 'fake' changed {what}, which the training goes on using"):
+        with pytest.raises(ConfigError, match=f"reward 'fake' changed {what}, which training still uses"):
             judged(fake)
     finally:
         torch.set_grad_enabled(True)

@@ -1,4 +1,4 @@
-"""Makes output that cannot be written no reason to end: a closed pipe, a full disk, a terminal that is gone."""
+"""Keeps a script running when stdout or stderr cannot be written: a closed pipe, a full disk, a lost terminal."""
 
 import contextlib
 import io

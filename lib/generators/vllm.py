@@ -51,6 +51,7 @@ class VllmEngine:
         """Takes the words that start a server, and `probe`, the ids of a text to compare log-probs on."""
         self.settings, self.say = settings, say
         self._words, self._on_cpu, self._probe = words, on_cpu, probe[:CANARY_TOKENS]
+        self._has_same_base = False  # the server
         self._versions: OrderedDict[str, str] = OrderedDict()  # digest of the weights -> name on the server
         self._count = 0
         self.server: VllmServer
@@ -144,16 +145,14 @@ class VllmEngine:
     def _model_of(self, policy: Policy) -> str:
         """Returns the server's name for what the policy is now, which is loaded first if it is new there."""
         if policy.is_reference:
-            if not self._versions:  # before the first adapter: does the server have this very base?
-                self._compare(policy, BASE)
+            self._check_base(policy)
             return BASE
         digest = _digest(policy)
         if digest in self._versions:
             self._versions.move_to_end(digest)
             return self._versions[digest]
-        if not self._versions:
-            with policy.reference_mode():
-                self._compare(policy, BASE)
+        with policy.reference_mode():
+            self._check_base(policy)
         self._count += 1
         name = f"v{self._count}-{self.folder.name}"
         save_adapter(policy.model, self.folder / name)
@@ -165,6 +164,12 @@ class VllmEngine:
             self.server.unload(old)
             shutil.rmtree(self.folder / old)
         return name
+
+    def _check_base(self, policy: Policy) -> None:
+        """Compares the base with the server's, once."""
+        if not self._has_same_base:
+            self._compare(policy, BASE)
+            self._has_same_base = True
 
     def _compare(self, policy: Policy, name: str) -> None:
         """Raises ApiError unless the server gives the policy's log-probs of the probe, within the tolerance."""

@@ -167,7 +167,7 @@ class Comparison(NamedTuple):
 
 def write_merged(
     model: nn.Module, tokenizer: Any, prompts: list[list[int]], out: Path,
-    write_card: Callable[[Path, Comparison], None] = lambda folder, found: None,
+    write_card: Callable[[Path, Comparison], None] = lambda folder, comparison: None,
 ) -> Comparison:  # fmt: skip
     """Writes a merged PeftModel as a folder for plain transformers, renamed to `out` once it is checked and has a card.
 
@@ -181,13 +181,13 @@ def write_merged(
         base.save_pretrained(part)
         apply_umask(part)
         tokenizer.save_pretrained(part)
-        found = _compared(base, tokenizer, prompts, before, part)
-        write_card(part, found)
+        comparison = _compared(base, tokenizer, prompts, before, part)
+        write_card(part, comparison)
         for file in part.iterdir():
             fsync_file(file)
         os.replace(part, out)
         fsync_folder(out.parent)
-    return found
+    return comparison
 
 
 def _compared(

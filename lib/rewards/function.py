@@ -44,8 +44,8 @@ class RewardFunction:
         after = _traces(arguments)
         if changed := [name for name, value in before.items() if after[name] != value]:
             raise ConfigError(
-                f"reward '{self.name}' changed {' and '.join(changed)}, which the training goes on using: expected as "
-                "before the call; have it change a copy of a list, and restore torch's settings"
+                f"reward '{self.name}' changed {' and '.join(changed)}, which training still uses: expected unchanged; "
+                "have it change a copy of a list, and restore torch's settings"
             )
         if not isinstance(returned, list) or len(returned) != count:
             got = f"{len(returned)} values" if isinstance(returned, list) else f"a {type(returned).__name__}"

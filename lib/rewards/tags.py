@@ -8,8 +8,8 @@ from lib.text.formats import block_problem, format_problem
 def format_and_match(predictions, right) -> list[Judged]:
     """Pays 0.25 for one think block, 0.25 for one answer block after it, and 0.5 for a match if both are there.
 
-    A text without both is malformed. Whether prose may stand around them is up to `reward.format`: `answer` allows it
-    before the answer block, `think_answer` nowhere.
+    A text without both is malformed: in a sum with other rewards it earns nothing. Whether prose may stand around the
+    blocks is up to `reward.format`: `answer` allows it before the answer block, `think_answer` nowhere.
     """
     verdicts = []
     for prediction, is_right in zip(predictions, right, strict=True):

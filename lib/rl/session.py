@@ -281,9 +281,9 @@ class Session:
     def _evaluations(self, when: str, before: dict[str, int]) -> list[dict]:
         """Returns the rows of an evaluation. On a signal to stop, saves the state from before it and raises Left."""
         progress, drawn = self.progress.state_dict(), random_states()
-        whose = self.policy.reference_mode() if when == "pretrain" else contextlib.nullcontext()
+        mode = self.policy.reference_mode() if when == "pretrain" else contextlib.nullcontext()
         try:
-            with self.signals.leavable(), whose:
+            with self.signals.leavable(), mode:
                 rows = [self._evaluation(when, *each) for each in self.config.evaluations(when)]
             if self.interrupted():  # after its last token; the step that follows may take long
                 raise Left
@@ -456,8 +456,8 @@ class Session:
 
     def note_score(self, evaluation: dict) -> None:
         """Marks this moment, after an evaluation, as one to save and keep if it is the best of its stage so far."""
-        is_of_another = evaluation["when"] == "pretrain" and self.policy.prefix  # the base's, without the soft prompt
-        if self.config.train.keep_best and not is_of_another:
+        measures_base = evaluation["when"] == "pretrain" and self.policy.prefix  # without the soft prompt
+        if self.config.train.keep_best and not measures_base:
             self.checkpoints.consider(self.progress.stage, self._here(), score_of(evaluation))
 
     def when_due(self) -> None:
@@ -544,11 +544,11 @@ class Session:
         self.show_alarms()
         self.say_restores()
         steps, _ = read_jsonl(self.config.run_dir / "metrics.jsonl")
-        if (self.config.run_dir / TRIAL).exists() and not any(row["grad_norm"] for row in steps):
+        if steps and (self.config.run_dir / TRIAL).exists() and not any(row["grad_norm"] for row in steps):
             raise NumericError(
-                f"{self.config.run_dir}: the gradient was exactly zero in each of the {len(steps)} steps, since all "
-                "answers to a prompt earned the same: read generations.jsonl, and change the prompts, reward.format or "
-                "the model until some answers earn more than others"
+                f"{self.config.run_dir}: the gradient was exactly zero in each of the {len(steps)} steps: all answers "
+                "to a prompt earned the same, or none counted; read generations.jsonl, and change the prompts, "
+                "reward.format or the model until some answers earn more than others"
             )
 
     def show_alarms(self) -> None:

@@ -179,7 +179,7 @@ def _is_hub_id(name: str | None) -> bool:
 def licence_of(base: str | None) -> dict[str, str]:
     """Returns the licence that the card of a base states, if the card is in its folder or in the Hub's local cache.
 
-    The texts are others': each is cut to one line that can stand between backticks.
+    Strangers wrote these texts: each is cut to one line that can stand between backticks.
     """
     if not base:
         return {}
@@ -296,7 +296,7 @@ def _unknown_to_peft(tree: dict[str, Any], files: set[str], trained: Trained) ->
 
 
 def _published(tree: dict[str, Any], has_users_names: bool = False) -> dict[str, Any]:
-    """Returns the part of a config that reproduces the method, of servers only the models: other texts may be keys.
+    """Returns the part of a config that reproduces the method. Of a server it keeps the model: the rest may hold keys.
 
     With `has_users_names`, the user chose the names in `tree`, and each holds a section.
     """

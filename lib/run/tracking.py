@@ -223,7 +223,7 @@ def _run_id(path: Path, resume: bool) -> str:
 
 
 def without_secrets(tree: dict[str, Any]) -> dict[str, Any]:
-    """Returns a config for other eyes: values that may hold a key are set to null, or to nothing."""
+    """Returns a config with null, or an empty section, for values that may hold a key."""
     return {
         key: ({} if isinstance(value, dict) else None) if key in SECRETS
         else without_secrets(value) if isinstance(value, dict) else value

@@ -153,7 +153,7 @@ def _read_csv(path: Path) -> Read:
                     mistakes.append(f"line {first}: {few_or_many} values than the {len(reader.fieldnames)} columns")
                 else:
                     # how pandas and numpy write a missing number
-                    rows.append({name: math.nan if value.lower() == "nan" else value for name, value in row.items()})
+                    rows.append({name: math.nan if value in ("nan", "NaN") else value for name, value in row.items()})
                     numbers.append(first)
     except (csv.Error, UnicodeDecodeError) as error:
         mistakes.append(f"after {len(rows)} rows: {error}")

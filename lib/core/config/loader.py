@@ -148,7 +148,7 @@ def _unknown_keys(kind: type[BaseModel], tree: dict) -> int:
 
 def _override(tree: dict, lines: dict[str, Any], text: str) -> list[tuple[Any, str]]:
     """Sets one `section.key=value` in the tree; returns the mistake in it, if there is one."""
-    where = "override '" + re.sub(r"(endpoint[\w.]*).+", r"\1=...", text) + "'"  # a value there may be a key
+    where = "override '" + re.sub(r"^([\w.]*\bendpoint[\w.]*).+", r"\1=...", text) + "'"  # a value there may be a key
     key, equals, value = text.partition("=")
     if not equals or not key:
         return [(where, "expected section.key=value, for example optimizer.learning_rate=1e-5")]

@@ -64,7 +64,7 @@ def parse(options: argparse.ArgumentParser) -> argparse.Namespace:
     if args.resume and (getattr(args, "resume_adapter", None) or getattr(args, "start_stage", None)):
         raise ConfigError(
             "--resume: continues a run where it was, with its own weights, but --resume-adapter or --start-stage asks "
-            "for others: give either"
+            "for others: give one or the other"
         )
     return args
 

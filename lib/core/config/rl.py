@@ -303,7 +303,9 @@ class RLConfig(RunConfig):
             "dataset.test_split_size": AtMost(examples),
             "train.checkpoint_every": 1,
             "eval.rows": None,
-            "eval.max_examples": AtMost(-(-examples // 2)),  # four evaluations, whose answers take most of the time
+            # four evaluations take most of the time
+            "eval.max_examples": AtMost(-(-examples // 2)),
+            "eval.selection_examples": 0,
             "eval.samples_per_prompt": AtMost(2),
             "eval.every_steps": 1,
             "hub": None,
