@@ -295,6 +295,18 @@ def test_only_the_newest_weights_of_a_revision_are_pushed(hub, tmp_path):
     assert waiting(tmp_path / OUTBOX) == []
 
 
+def test_what_is_left_of_a_pushed_folder_is_removed(hub, tmp_path, monkeypatch):
+    outbox, settings = tmp_path / OUTBOX, HubSettings(repo_id="me/run")
+    for revision in ("stage1-step_1", "main"):
+        put(weights_in(tmp_path / "stage1"), outbox, settings, revision)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(shutil, "rmtree", lambda *_, **__: signal.raise_signal(signal.SIGINT))
+        push_all(outbox, settings, print)
+    assert [name_of(folder) for folder in waiting(outbox)] == ["main"]
+    push_all(outbox, settings, print)
+    assert [path.name for path in outbox.iterdir()] == [".lock"]
+
+
 def test_a_smoke_run_pushes_nothing(config):
     assert load(ScoreConfig, Path(config), [], 4).hub is None
     shutil.rmtree("hf", ignore_errors=True)

@@ -32,6 +32,7 @@ OUTBOX = "to_hub"
 LOG = "push.log"
 LOCK = ".lock"
 REPO = ".repo"
+PUSHED = ".pushed"  # the ending of a folder that is being removed: a kill must not leave half of it waiting
 PUSH = Path(__file__).parents[2] / "push.py"
 FOLDER = re.compile(r"(?:^|/)(stage\d+)/(step_\d+)$")
 BEAT_SECONDS = 0.2
@@ -80,7 +81,7 @@ def waiting(outbox: Path) -> list[Path]:
     found = []
     for folder in outbox.glob("*"):
         with contextlib.suppress(FileNotFoundError):  # another process has pushed it since
-            if folder.is_dir() and folder.suffix != ".tmp":
+            if folder.is_dir() and folder.suffix not in (".tmp", PUSHED):
                 found.append((folder.stat().st_mtime_ns, folder.name, folder))
     return [folder for *_, folder in sorted(found)]
 
@@ -97,6 +98,8 @@ def push_all(outbox: Path, to: HubSettings, say: Callable[[str], None]) -> None:
     what is left waits.
     """
     with _locked(outbox):
+        for leftover in outbox.glob(f"*{PUSHED}"):
+            shutil.rmtree(leftover, ignore_errors=True)
         while folders := waiting(outbox):
             mine = [folder for folder in folders if _repo_of(folder) in (None, to.repo_id)]
             if not mine:
@@ -108,8 +111,7 @@ def push_all(outbox: Path, to: HubSettings, say: Callable[[str], None]) -> None:
             if revision not in map(name_of, mine[1:]):  # else newer weights of this revision wait, too
                 commit = push(contents(folder, to.repo_id, revision), to, revision)
                 say(f"pushed {to.repo_id}@{revision} ({commit[:12]})")
-            done = folder.rename(folder.with_name(f"{folder.name}.tmp"))  # a kill must not leave half of it waiting
-            shutil.rmtree(done, ignore_errors=True)
+            shutil.rmtree(folder.rename(folder.with_name(folder.name + PUSHED)), ignore_errors=True)
 
 
 class Publisher:
