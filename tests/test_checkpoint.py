@@ -180,6 +180,15 @@ def test_a_file_that_a_kill_left_is_removed(run_dir):
     assert not leftover.exists()
 
 
+def test_the_checkpoint_that_is_resumed_counts_as_saved_once_more(tmp_path):
+    """A kill may have come between its rename and what is done with it, such as a push."""
+    saved = []
+    Run(tmp_path, saved=saved.append).train(2, save_every=1).close()
+    resumed = Run(tmp_path, resume=True, saved=saved.append)
+    resumed.close()
+    assert saved == [tmp_path / "stage1/step_1", tmp_path / "stage1/step_2", resumed.resumed]
+
+
 def test_resume_is_bit_exact(tmp_path, straight):
     Run(tmp_path).train(3, save_every=3).train(5).close()
     random.seed(99), np.random.seed(99), torch.manual_seed(99)

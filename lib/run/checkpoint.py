@@ -75,7 +75,8 @@ class Checkpoints:
     fingerprint of the training data, and `inputs` has those of lib/run/fingerprints.py: a resume must find the same.
     With `any_number`, as many processes as one likes may resume: all hold the same state but for the global generators.
     The `keep` newest valid checkpoints of each stage and its best can be resumed. `beside` writes a script's extra
-    files into the folder of a checkpoint, and `saved` gets each one that is complete, both in one process.
+    files into the folder of a checkpoint, both in one process. `saved` gets each checkpoint that is complete, and the
+    one from which the run goes on once more: a kill may have come between the two.
 
     `best` is {"stage1": {"folder": "stage1/step_150", "score": 0.6}}, with each stage that `consider` was called for.
     """
@@ -210,6 +211,7 @@ class Checkpoints:
             self._set_newer_aside(path)  # first: if a kill leaves some, the logs are still long enough for them
             self.log.rewind(manifest["log_offsets"])
             self._point_at_best()
+            self._saved(path)
             self._prune(path.parent)
         self.accelerator.wait_for_everyone()
 
