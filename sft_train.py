@@ -86,6 +86,7 @@ def main() -> int:
         publisher.start()  # for what an earlier start could not push
         log.write_config(dump(config), now=is_finished or checkpoint is not None)  # else the first save starts the run
         if is_finished:
+            publisher.result(config.run_dir / "final")  # a kill may have come before it waited for the Hub
             return interrupts.exit_code
         pace = StepPace(config.train, examples, len(held_out), rows_of_step(trainer))
         callback = reporter(config, checkpoints, checkpoint, log, screen, interrupts, watch, tracker, pace)

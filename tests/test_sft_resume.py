@@ -19,7 +19,7 @@ import torch
 import transformers.modeling_utils
 import trl
 from conftest import fewer, long, part
-from helpers import forks, moments
+from helpers import file_events, forks, moments
 from safetensors.torch import load_file, save_file
 from test_sft import CONFIG, chat
 
@@ -31,6 +31,7 @@ from lib.model.scratch import build
 from lib.rl.supervised import StepPace
 from lib.run.checkpoint import Checkpoints
 from lib.run.manifest import MANIFEST, problems
+from lib.run.outbox import OUTBOX, name_of, waiting
 
 STEPS = 8
 # dropout: every step draws, so that a generator that is off shows; epochs of 8 batches, in threes: 3 steps each
@@ -96,6 +97,7 @@ def play(options, plan) -> None:
     kill_at    another way to say this: the first moment that comes at this place in `order`, or behind it
     order      the names of all moments of a whole run
     full_from  like kill_in, for a disk that is full from then on
+    kill_before  the change of a file before which it gets SIGKILL, as in tests/helpers/file_events.py
     journal    a file for the names of all moments
     synced     a file for the paths that were synced to the disk
     weights    a file for the weights at the end
@@ -103,6 +105,7 @@ def play(options, plan) -> None:
     torch.set_num_threads(1)
     sys.argv = ["sft_train.py", "--config", "task.yaml", *options]
     events = Moments(plan)
+    file_events.watch(kill_before=plan.get("kill_before", ""))
     try:
         run_script(importlib.import_module("sft_train").main)
     finally:
@@ -209,6 +212,16 @@ def test_a_finished_run_is_not_touched(straight, template, tmp_path):
             assert "this run is finished: nothing is left to do" in run.start("--resume", *own)
             assert run.contents() == before
     assert [row["step"] for row in mine.rows()] == list(range(1, STEPS + 1))
+
+
+def test_a_result_that_a_kill_kept_from_the_hub_waits_for_it_after_a_resume(template, tmp_path):
+    run = Run(template, tmp_path / "work", hub={"repo_id": "me/run"})
+    to, nowhere = run.dir / OUTBOX, {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_TOKEN": "hf_of_nobody"}
+    options = {"environment": nowhere, "kill_before": ".*/to_hub/main~.*"}
+    run.ended(run.launch("train.steps=2", **options), -signal.SIGKILL)
+    assert (run.dir / "final").is_dir() and "main" not in map(name_of, waiting(to))
+    assert "this run is finished" in run.ended(run.launch("--resume", "train.steps=2", environment=nowhere))
+    assert "main" in map(name_of, waiting(to))
 
 
 def test_the_result_is_on_the_disk_before_it_has_its_name(straight):

@@ -12,6 +12,8 @@ kept       the number of the reply that is the last one to be written
 pauses     steps before which the process stops until it gets SIGCONT; it leaves a file paused_at_<step>
 restores   [stage, step] of each step behind which the run goes back to its best checkpoint
 scores     by place, such as stage1/step_2: what an evaluation there counts when the best checkpoint is chosen
+kill_before  the change of a file before which it gets SIGKILL, a pattern of names as of tests/helpers/file_events.py
+events     a file for these names
 journal    a file for the moments, and for those of checkpoints
 synced     a file for the paths that were synced to the disk
 weights    a file for the adapter at the end
@@ -35,7 +37,7 @@ import pytest
 import torch
 import yaml
 
-from helpers import forks
+from helpers import file_events, forks
 from lib.core.clock import PHASES
 from lib.core.errors import run_script
 from lib.generators.dialects import Dialect
@@ -191,6 +193,7 @@ def play(script: str, options: tuple[str, ...], plan: dict) -> None:
     torch.set_num_threads(1)
     sys.argv = [f"{script}.py", "--config", "task.yaml", *options]
     moments = Moments(plan)
+    file_events.watch(journal=plan.get("events", ""), kill_before=plan.get("kill_before", ""))
     try:
         run_script(importlib.import_module(script).main)
     finally:
