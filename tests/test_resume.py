@@ -3,6 +3,7 @@
 Starts of train.py are forked from one process that has imported everything, so that a start costs no import.
 """
 
+import contextlib
 import json
 import os
 import random
@@ -12,6 +13,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
+from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
 
@@ -19,6 +22,7 @@ import pytest
 import torch
 from conftest import fewer, long, part
 from helpers import forks, moments
+from helpers.hub import StandIn, environment, stand_in
 from peft import PeftModel
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM
@@ -27,7 +31,9 @@ from data.builders import write_rows
 from lib.core.config import FromScratch
 from lib.model.scratch import build
 from lib.rl.recipes.choice import NAMES
+from lib.run.directory import CARD
 from lib.run.manifest import MANIFEST, problems
+from lib.run.outbox import OUTBOX, name_of, revision_of, waiting
 
 ROOT = Path(__file__).parents[1]
 TEMPLATE = (
@@ -735,6 +741,171 @@ def test_a_full_disk_keeps_the_old_checkpoint(mine, straight, place):
     assert problems(mine.dir / newest) == []
     assert f"resumed from runs/tiny/{newest}" in mine.start("--resume")
     mine.same_as(straight)
+
+
+# -- kill -9 of what pushes, merges, prunes and goes on into stage II
+
+HUB = {"repo_id": "me/run"}
+STAGE1 = ("--resume", "train.stage2_steps=0")
+STAGE2 = ("--start-stage", "2", "--resume-adapter", "runs/tiny/stage1", "--allow-config-change")
+MERGE = ("--run", "runs/tiny", "--merge", "merged")
+SAVE, PUT, PRUNE = ".*/stage{0}/step_{1}(.tmp.*)?", ".*/to_hub/stage{0}-step_{1}~.*", ".*/stage{0}/step_{2}/.*"
+CONFIG_FILE = ".* runs/tiny/config.yaml(.tmp)?"
+BEGIN = {1: [SAVE, CONFIG_FILE], 2: [CONFIG_FILE, SAVE]}  # stage I has a config once there is something to resume
+KILLS = [  # before which changes, by step; {2} is the checkpoint that is reduced to its weights
+    (1, [SAVE, PUT]), (2, [SAVE, PUT]), (3, [SAVE, PRUNE]), (4, [SAVE, PRUNE]),
+    (5, [r".*/stage{0}/\w+.json", ".*/to_hub/main~.*", SAVE, PUT]),
+]  # fmt: skip
+PUSHES = ("os.rename .*~.pushed", "os.remove .*~.pushed/.*", "os.rename .*~.pushed", "os.rmdir .*~.pushed")
+PUSH = """
+import runpy, sys
+sys.path[:0] = {paths!r}
+from helpers.file_events import watch
+watch(kill_before={kill!r})
+sys.argv = ["push.py", "runs/tiny"]
+runpy.run_path(sys.path[0] + "/push.py", run_name="__main__")
+"""
+
+
+class PushedRun(moments.Run):
+    """A run of five steps in each stage, which pushes to a hub.
+
+    `at_hub` says for each commit to come whether the process that pushes is killed "before" or "after" it, or not ("").
+    """
+
+    def __init__(self, template: Path, folder: Path, hub: StandIn):
+        train = CONFIG["train"] | {"stage1_steps": 5, "stage2_steps": 5, "keep_checkpoints": 2}
+        reward = {"fn": "my_reward.right_if_odd"}
+        super().__init__("train", template, folder, CONFIG | {"train": train, "reward": reward, "hub": HUB})
+        self.outbox = self.dir / OUTBOX
+        self.hub, self.environment = hub, environment(hub, folder / "hf")
+        self.hub.refuses, self.hub.committed = self.asked, self.committed
+        self.at_hub: list[str] = []
+        self.when, self.killed_at_hub = "", 0
+        self.commits: list[tuple[str, dict[str, bytes]]] = []
+
+    def go(self, script: str, *options: str, **plan) -> int:
+        """Runs a script until it has ended well or was killed; returns its exit code."""
+        self.script = script
+        process = self.launch(*options, environment=self.environment, **plan)
+        process.join(120)
+        assert process.exitcode in (0, -signal.SIGKILL), self.said()
+        return process.exitcode
+
+    def train(self, stage: int, **plan) -> int:
+        """Starts or continues a stage."""
+        if stage == 1:
+            return self.go("train", *STAGE1, **plan)
+        return self.go("train", *(["--resume"] if (self.dir / "stage2/step_0").exists() else STAGE2), **plan)
+
+    def push(self, kill: str = "") -> int:
+        """Runs push.py; returns its exit code."""
+        code = PUSH.format(paths=[str(ROOT), str(ROOT / "tests")], kill=kill)
+        where = {"cwd": self.folder, "env": {**os.environ, **self.environment}}
+        return subprocess.run([sys.executable, "-c", code], capture_output=True, **where).returncode
+
+    def kill_pushing(self) -> None:
+        """Kills the processes that push this run."""
+        for process in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):  # it has ended, or is not ours
+                is_mine = os.readlink(process / "cwd") == str(self.folder)
+                if is_mine and b"push.py" in (process / "cmdline").read_bytes():
+                    os.kill(int(process.name), signal.SIGKILL)
+
+    def asked(self, method: str, path: str) -> int:
+        if "/commit/" not in path:
+            return 0
+        self.when = self.at_hub.pop(0) if self.at_hub else ""
+        return self.kill_at_hub("before")
+
+    def committed(self, branch: str, files: dict[str, bytes]) -> None:
+        self.commits.append((branch, files))
+        self.kill_at_hub("after")
+
+    def kill_at_hub(self, when: str) -> int:
+        if self.when != when:
+            return 0
+        self.kill_pushing()
+        self.killed_at_hub += 1
+        return 500
+
+    def contents(self) -> dict[Path, bytes]:
+        return {path: data for path, data in super().contents().items() if self.outbox not in path.parents}
+
+    def newest_weights(self) -> dict[str, bytes]:
+        """The weights that each revision should have."""
+        folders = [*self.dir.glob("stage?/step_[1-9]"), self.dir / "stage2"]
+        return {revision_of(folder): (folder / ADAPTER).read_bytes() for folder in folders}
+
+    def on_hub(self, file: str) -> dict[str, bytes]:
+        """A file of every revision."""
+        return {branch: files[file] for branch, files in self.hub.repos[HUB["repo_id"]].branches.items()}
+
+    def merged(self) -> dict[str, bytes]:
+        return {f"{path.parent.name}/{path.name}": path.read_bytes() for path in self.folder.glob("merged*/*")}
+
+
+def test_stage_two_pushes_what_the_end_of_stage_one_could_not(mine):
+    nowhere = {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_TOKEN": "hf_of_nobody"}
+    killed = {"code": -signal.SIGKILL, "environment": nowhere}
+    options = ("hub.repo_id=me/run", "train.stage1_steps=1")
+    mine.start(*options, "train.stage2_steps=0", kill_before=".*/to_hub/stage1-step_1~.*", **killed)
+    assert "stage1-step_1" not in map(name_of, waiting(mine.dir / OUTBOX))
+    mine.start(*options, *STAGE2, kill_before=".*/stage2/step_0.*", **killed)
+    assert "stage1-step_1" in map(name_of, waiting(mine.dir / OUTBOX))
+
+
+@long
+def test_forty_kills_of_a_run_that_pushes_merges_prunes_and_goes_on(template, tmp_path):
+    """14 in each stage, 4 each in a merge and in push.py, and 4 of the process that pushes, at the Hub.
+
+    What a commit holds is still in the outbox if the kill comes between the two; it is offered again, but the Hub's
+    client leaves out of a commit what has not changed, and commits nothing if nothing is left.
+    """
+    dice, kills = random.Random(43), Counter()
+
+    def killed(where: str, act: Callable, *arguments, pattern: str) -> None:
+        change = dice.choice([change for change in changes if re.fullmatch(pattern, change)])
+        assert act(*arguments, kill_before=re.escape(change)) == -signal.SIGKILL, (change, mine.said())
+        if dice.random() < 0.25:  # as if the machine had stopped
+            mine.kill_pushing()
+        kills[where] += 1
+
+    with stand_in("hf_of_nobody") as one, stand_in("hf_of_nobody") as another:
+        straight, mine = PushedRun(template, tmp_path / "a", one), PushedRun(template, tmp_path / "b", another)
+        assert [straight.train(stage, events="events.txt") for stage in (1, 2)] == [0, 0]
+        assert straight.go("evaluate", *MERGE, events="events.txt") == 0
+        changes = list(dict.fromkeys((straight.folder / "events.txt").read_text().splitlines()))
+
+        mine.at_hub = ["", "before", "", "after"] * 2
+        for stage in (1, 2):  # stage II begins where the end of stage I was killed
+            for step, patterns in [(0, BEGIN[stage]), *KILLS]:
+                if (stage, step) == (2, 4):  # until the end of the run the Hub is out of order
+                    mine.hub.refuses = lambda method, path: 503 if method == "POST" else 0
+                for pattern in patterns:
+                    killed(f"stage {stage}", mine.train, stage, pattern=pattern.format(stage, step, step - 2))
+        assert mine.train(2) == 0
+        mine.hub.refuses, mine.at_hub, later = mine.asked, [], mine.at_hub
+        for change in PUSHES:
+            assert mine.push(change) == -signal.SIGKILL
+            kills["push.py"] += 1
+        mine.at_hub = later
+        while waiting(mine.outbox):
+            mine.push()
+        for _ in range(4):
+            killed("merge", mine.go, "evaluate", *MERGE, pattern=".* merged.*")
+        assert mine.go("evaluate", *MERGE) == 0
+
+    print(f"{dict(kills)}, at the Hub {mine.killed_at_hub}; {len(later)} commits were left to do after training")
+    assert kills == {"stage 1": 14, "stage 2": 14, "push.py": 4, "merge": 4} and mine.killed_at_hub == 4
+    mine.same_as(straight)
+    assert mine.merged() == straight.merged() and "merged/model.safetensors" in mine.merged()
+    for run in (straight, mine):
+        assert run.on_hub(ADAPTER) == run.newest_weights()
+        pushed = [(branch, files[ADAPTER]) for branch, files in run.commits if ADAPTER in files]
+        assert len({*pushed}) == len(pushed) and all(files for _, files in run.commits)
+        assert sorted(path.name for path in run.outbox.iterdir()) == [".lock", "push.log"]
+    assert mine.on_hub(CARD) == straight.on_hub(CARD)
 
 
 # -- several processes

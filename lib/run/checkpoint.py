@@ -278,6 +278,9 @@ class Checkpoints:
             self._refuse_other_inputs(folder, manifest)
             self.best = {name: best for name, best in manifest["best"].items() if name != f"stage{stage}"}
             self.log.rewind(manifest["log_offsets"])
+        if self.accelerator.is_main_process and (newest := self._newest()):  # which a kill may have left half done
+            self._saved(newest)
+            self._prune(newest.parent)
 
     def _end_before(self, stage: int) -> Path | None:
         """Returns the result of the stage before if it says where the logs ended, else the newest checkpoint."""

@@ -48,10 +48,18 @@ class StandIn:
         self.stored: dict[str, bytes] = {}  # large files by SHA-256
         self.log: list[tuple[str, str]] = []  # method and path of every request
         self.refuses: Callable[[str, str], int] = lambda method, path: 0
+        self.committed: Callable[[str, dict[str, bytes]], None] = lambda branch, files: None  # before the answer
 
 
 def fingerprint(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
+
+
+def object_id(name: str, content: bytes) -> str:
+    """What the client compares a file with, to leave out of a commit what has not changed."""
+    if name.endswith(LARGE):
+        return fingerprint(content)
+    return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -130,14 +138,18 @@ class _Handler(BaseHTTPRequestHandler):
             repo.commit(words[1], {})
             return self._send(200, {})
         if words[:1] == ["preupload"]:
+            there = repo.branches[words[1]]
             files = [
                 {"path": file["path"], "shouldIgnore": False,
-                 "uploadMode": "lfs" if file["path"].endswith(LARGE) else "regular"}
+                 "uploadMode": "lfs" if file["path"].endswith(LARGE) else "regular",
+                 **({"oid": object_id(file["path"], there[file["path"]])} if file["path"] in there else {})}
                 for file in json.loads(body)["files"]
             ]  # fmt: skip
             return self._send(200, {"files": files})
         if words[:1] == ["commit"]:
-            commit = repo.commit(words[1], dict(self._committed(body)))
+            files = dict(self._committed(body))
+            commit = repo.commit(words[1], files)
+            self.hub.committed(words[1], files)
             return self._send(200, {"success": True, "commitOid": commit, "commitUrl": f"{self.hub.url}/c/{commit}"})
         found = repo.at(words[1] if words[:1] in (["revision"], ["tree"]) else "main")
         if found is None:
