@@ -714,6 +714,16 @@ def test_stage_two_begins_in_the_run_of_its_adapter(first_stage, tmp_path, adapt
     mine.same_as(whole)
 
 
+def test_a_finished_stage_two_is_not_begun_again_without_its_checkpoints(straight, tmp_path):
+    mine = Run(straight.folder, tmp_path / "work")
+    for folder in mine.dir.glob("stage?/step_*"):
+        shutil.rmtree(folder)
+    begin = ("--start-stage", "2", "--resume-adapter", "runs/tiny/stage1")
+    assert refused(mine, *begin).startswith("runs/tiny/stage2 already holds stage II of this run")
+    (mine.dir / "stage2" / MANIFEST).unlink()
+    assert refused(mine, *begin).startswith("runs/tiny/stage2 already holds stage II of this run")
+
+
 def test_a_resume_takes_no_other_weights(half):
     for options in (["--start-stage", "2"], ["--start-stage", "1"], ["--resume-adapter", "runs/tiny/stage1"]):
         assert refused(half, "--resume", *options).startswith("--resume: continues a run where it was, with its own")

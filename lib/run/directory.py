@@ -167,7 +167,9 @@ def is_inside(path: Path, directory: Path) -> bool:
 def refuse_second_stage(config: Outputs) -> None:
     """Raises ConfigError if the run of a config has begun stage II: it cannot begin it there once more."""
     stage = config.run_dir / "stage2"
-    if os.environ.get("RANK", "0") == "0" and any(path.parent == stage for path in checkpoints_in(config.run_dir)):
+    checkpoints = checkpoints_in(config.run_dir)
+    has_begun = any(path.is_file() or path in checkpoints for path in stage.glob("*"))  # a file is of its adapter
+    if os.environ.get("RANK", "0") == "0" and has_begun:
         raise ConfigError(
             f"{stage} already holds stage II of this run: continue it with --resume, or start another one by "
             f"run_name={config.run_name.removesuffix('-smoke')}-stage2"
