@@ -527,6 +527,16 @@ def test_rows_without_a_checkpoint_are_kept(straight, tmp_path):
     assert "holds the rows of a run, but no checkpoint to resume from" in refused(mine, "--resume")
 
 
+def test_a_run_that_lost_its_config_and_its_checkpoints_keeps_its_rows(straight, tmp_path):
+    mine = Run(straight.folder, tmp_path / "work")
+    for folder in mine.dir.glob("stage?/step_*"):
+        shutil.rmtree(folder)
+    (mine.dir / "config.yaml").unlink()
+    assert "already holds a run: continue it with --resume" in refused(mine)
+    shutil.rmtree(mine.dir / "stage2")
+    assert "holds the rows of a run, but no checkpoint to resume from" in refused(mine, "--resume")
+
+
 def test_a_stage_that_runs_again_has_not_ended(straight, tmp_path):
     mine = Run(straight.folder, tmp_path / "work")
     plan = {"kill_in": ["train 1", 3]}

@@ -364,6 +364,15 @@ def test_when_all_are_broken_nothing_is_trained_over_them(straight, tmp_path):
     assert mine.contents() == before
 
 
+def test_a_result_without_config_and_checkpoints_is_not_trained_over(straight, tmp_path):
+    mine = Run(straight.folder, tmp_path / "work")
+    shutil.rmtree(mine.dir / "stage1")
+    (mine.dir / "config.yaml").unlink()
+    before = mine.contents()
+    assert "already holds a run: continue it with --resume" in mine.start(code=2)
+    assert mine.contents() == before
+
+
 @long
 def test_a_damaged_result_without_a_checkpoint_is_not_trained_over(template, tmp_path):
     mine, options = Run(template, tmp_path / "work"), ("train.checkpoint_every=0", "train.steps=2")

@@ -22,6 +22,7 @@ OPTIMIZER = "optimizer.bin"  # of a checkpoint that can be resumed
 MOST_LISTED = 20  # checkpoints in an error
 TRIAL = ".smoke"  # marks the directory of a trial run, which the next one may empty
 CARD = "README.md"  # of a model, beside its weights
+MANIFEST = "MANIFEST.json"
 # config keys that do not affect the results
 MAY_CHANGE = ("output_dir", "tracking", "reward.timeout_s", "train.after_checkpoint", "hub")
 
@@ -210,9 +211,15 @@ def check_config(config: Outputs, allow_change: bool = False, may_differ: Iterab
         logger.warning("%s: continues with a changed config: %s", path, "; ".join(changed))
 
 
+def holds_run(directory: Path) -> bool:
+    """True if a run has begun in a directory: there is its config, a checkpoint or a result."""
+    marks = (directory / "config.yaml", directory / "final", *directory.glob(f"stage*/{MANIFEST}"))
+    return any(path.exists() for path in marks) or bool(checkpoints_in(directory))
+
+
 def refuse_existing(directory: Path, resume: bool) -> None:
     """Raises ConfigError if the directory holds a run that is not to be resumed."""
-    if not resume and ((directory / "config.yaml").exists() or checkpoints_in(directory)):
+    if not resume and holds_run(directory):
         raise ConfigError(f"{directory} already holds a run: continue it with --resume, or choose another run_name=...")
 
 

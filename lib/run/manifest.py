@@ -15,12 +15,11 @@ from pydantic import BaseModel, Field, NonNegativeInt, PositiveInt, ValidationEr
 from safetensors import SafetensorError
 
 from lib.core.errors import StorageError, storage_remedy
-from lib.run.directory import CARD
+from lib.run.directory import CARD, MANIFEST
 from lib.run.runlog import fsync_file, write_whole
 
 logger = logging.getLogger(__name__)
 
-MANIFEST = "MANIFEST.json"
 DISK_FULL = ("inline_container", "iostream", "os error")  # torch and tokenizers have no error class for failed writes
 
 

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 from lib.core.errors import ConfigError, StorageError, storage_remedy
 from lib.core.output import lost_output
-from lib.run.directory import lock, refuse_existing
+from lib.run.directory import holds_run, lock, refuse_existing
 from lib.run.machine import MACHINE, describe_machine
 
 logger = logging.getLogger(__name__)
@@ -117,7 +117,7 @@ class RunLog:
         Without `offsets` there is no checkpoint: only rows of a start that failed before its first one are dropped.
         Raises ConfigError if a run has begun here.
         """
-        if not offsets and (self.directory / "config.yaml").exists() and any(self.offsets().values()):
+        if not offsets and holds_run(self.directory) and any(self.offsets().values()):
             raise ConfigError(
                 f"{self.directory}: holds the rows of a run, but no checkpoint to resume from: restore one from a "
                 "backup, or start a new run under another run_name=..., from an adapter in this folder by "
