@@ -32,7 +32,7 @@ from lib.core.config import FromScratch
 from lib.model.scratch import build
 from lib.rl.recipes.choice import NAMES
 from lib.run.directory import CARD
-from lib.run.manifest import MANIFEST, problems
+from lib.run.manifest import MANIFEST, problems, read_manifest
 from lib.run.outbox import OUTBOX, name_of, revision_of, waiting
 
 ROOT = Path(__file__).parents[1]
@@ -568,6 +568,16 @@ def test_damaged_adapters_of_a_finished_run_come_back(straight, tmp_path):
     flip(mine.dir / "stage1/step_6/optimizer.bin")
     flip(mine.dir / "stage1/tokenizer.json")
     assert "stage1 cannot be rewritten: runs/tiny/stage1/step_6 is broken too" in mine.start("--resume")
+
+
+def test_stage_two_begins_again_after_the_rows_of_a_restored_adapter(straight, tmp_path):
+    mine = Run(straight.folder, tmp_path / "work")
+    flip(mine.dir / "stage1" / ADAPTER)
+    assert "stage1 was rewritten" in mine.start("--resume")
+    assert read_manifest(mine.dir / "stage1") == read_manifest(straight.dir / "stage1")
+    shutil.rmtree(mine.dir / "stage2")
+    mine.start("--start-stage", "2", "--resume-adapter", "runs/tiny/stage1")
+    assert [(row["stage"], row["step"]) for row in mine.rows()] == [(s, n) for s in (1, 2) for n in range(1, 7)]
 
 
 def test_adapters_are_on_the_disk_when_a_stage_ends(straight):

@@ -41,7 +41,7 @@ from safetensors import SafetensorError
 
 from lib.core.errors import ConfigError, NumericError, StorageError, first_line, is_out_of_memory
 from lib.run.adapter_files import ADAPTER_FILES, has_adapter, load_weights, save_weights
-from lib.run.directory import checkpoint_in, checkpoints_in, place_of, refuse_weights_only, stages_in
+from lib.run.directory import checkpoint_in, checkpoints_in, place_of, refuse_weights_only, stages_in, step_of
 from lib.run.fingerprints import REWARD
 from lib.run.manifest import (
     MANIFEST,
@@ -297,13 +297,19 @@ class Checkpoints:
         if broken := problems(last):
             logger.error("%s cannot be rewritten: %s is broken too: %s", folder, last, "; ".join(broken))
             return
+        self.write_result(last, save_rest)
+        logger.warning("%s was rewritten from %s", folder, last)
+
+    def write_result(self, last: Path, save_rest: Callable[[Path], None]) -> None:
+        """Writes the adapter of a finished stage, and a manifest, from the checkpoint of its last step."""
+        folder, manifest = last.parent, read_manifest(last)
         with storage_errors(folder):
             for name in ADAPTER_FILES:
                 if (last / name).exists():
                     write_whole(folder / name, [(last / name).read_bytes()])
             save_rest(folder)
-            self.seal_result(folder, steps, is_over=True)
-        logger.warning("%s was rewritten from %s", folder, last)
+            facts = {name: manifest[name] for name in (*self._facts(), "log_offsets", "best")}  # of that time
+            seal(folder, **facts, step=step_of(last), is_over=True)
 
     def _refuse_strays(self) -> None:
         inside = set(self.model.parameters())
