@@ -26,6 +26,7 @@ from lib.core.errors import ConfigError
 from lib.core.interrupts import Interrupts
 from lib.run import outbox as outbox_module
 from lib.run.hub import local_adapter
+from lib.run.manifest import MANIFEST
 from lib.run.outbox import OUTBOX, REPO, Publisher, _locked, name_of, push_all, put, revision_of, waiting
 
 TOKEN = "hf_this_is_told_to_nobody"
@@ -141,12 +142,14 @@ def test_a_hub_that_fails_in_the_middle_loses_nothing(hub, config, monkeypatch, 
     assert len(told) == 1 and "hub.repo_id: 'me/run' could not be written (" in told[0]
     assert told[0].endswith("Training goes on; to push what is missing: python push.py outputs/run")
     outbox = Path("outputs/run/to_hub")
-    assert len(waiting(outbox)) == 3 and "adapter_model.safetensors" not in hub.repos["me/run"].branches["main"]
+    assert [name_of(folder) for folder in waiting(outbox)] == ["stage1-step_2", "main", "stage2-step_1", "main"]
+    assert "adapter_model.safetensors" not in hub.repos["me/run"].branches["main"]
     kept = {name_of(folder): files_in(folder) for folder in waiting(outbox)}
 
     hub.refuses = lambda method, path: 0
     told = subprocess.run([sys.executable, ROOT / "push.py", "outputs/run"], capture_output=True, text=True, check=True)
-    assert [line.split()[1] for line in told.stdout.splitlines()] == [f"me/run@{name}" for name in kept]
+    pushed = [f"me/run@{name}" for name in ("stage1-step_2", "stage2-step_1", "main")]
+    assert [line.split()[1] for line in told.stdout.splitlines()] == pushed
     assert waiting(outbox) == [] and sorted(hub.repos["me/run"].branches) == REVISIONS
     for revision, files in kept.items():
         for path, content in files.items():
@@ -166,6 +169,14 @@ def test_what_a_run_could_not_push_goes_when_it_is_resumed(hub, config, monkeypa
     hub.refuses = lambda method, path: 0
     assert call(monkeypatch, train, "--config", config, "--resume") == 0
     assert sorted(hub.repos["me/run"].branches) == REVISIONS and "pushed to me/run" in capsys.readouterr().out
+
+
+def test_a_result_that_a_kill_left_unpublished_goes_when_the_run_is_resumed(hub, config, monkeypatch):
+    assert call(monkeypatch, train, "--config", config) == 0
+    hub.repos.clear()
+    (Path("outputs/run/stage2") / MANIFEST).unlink()
+    assert call(monkeypatch, train, "--config", config, "--resume") == 0
+    assert [*hub.repos["me/run"].branches] == ["main"]
 
 
 @long

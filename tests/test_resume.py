@@ -520,6 +520,16 @@ def test_a_finished_run_without_its_checkpoints_is_still_finished(straight, tmp_
     assert "this run is finished, after 6 steps" in refused(mine, "--resume", *longer)
 
 
+@pytest.mark.parametrize("moment", [0, 2])
+def test_a_run_killed_after_its_last_checkpoint_has_ended(straight, mine, moment):
+    mine.start(code=-signal.SIGKILL, kill_at=straight.saved["stage2/step_6"] + moment)
+    mine.start("--resume")
+    mine.same_as(straight)
+    for folder in mine.dir.glob("stage2/step_*"):
+        shutil.rmtree(folder)
+    assert "this run is finished: nothing is left to do" in mine.start("--resume")
+
+
 def test_rows_without_a_checkpoint_are_kept(straight, tmp_path):
     mine = Run(straight.folder, tmp_path / "work")
     for folder in (*mine.dir.glob("stage1/step_*"), mine.dir / "stage2"):

@@ -255,7 +255,7 @@ class GspoRun:
         return selected(answers) if part else summarise(answers, settings.temperature, samples, results)
 
     def finish(self) -> None:
-        """Ends the run: evaluates, saves the adapter in `stage1/`, and the last checkpoint."""
+        """Ends the run: evaluates, saves the last checkpoint, and the adapter in `stage1/`."""
         if self.progress.stage > 1:
             self.session.screen.say("this run is finished: nothing is left to do")
             if self.progress.step < self.steps:

@@ -25,11 +25,10 @@ from lib.rl.step import OptimizerStep, Progress
 from lib.rl.task import Task
 from lib.rl.watch import COLLAPSE, Alarm, Watch
 from lib.run import fingerprints
-from lib.run.adapter_files import load_adapter, save_weights
+from lib.run.adapter_files import load_adapter
 from lib.run.checkpoint import Checkpoints
-from lib.run.directory import TRIAL, step_of
+from lib.run.directory import TRIAL, place_of, step_of
 from lib.run.distributed import collect, interrupted, make_accelerator, without_launcher
-from lib.run.manifest import storage_errors
 from lib.run.model_card import trained_in, write_card
 from lib.run.outbox import Publisher
 from lib.run.pace import Pace
@@ -147,7 +146,9 @@ class Session:
                 self.progress.micro_batch_tokens = tokens  # it may have been lowered since, because memory ran out
                 for stage in self.stages if self.accelerator.is_main_process else ():
                     if stage.number < self.progress.stage:
-                        self.checkpoints.restore_result(stage.number, stage.steps, self._save_rest)
+                        restored = self.checkpoints.restore_result(stage.number, stage.steps, self._save_rest)
+                        if restored and path and place_of(path)[0] == stage.number:  # it may never have been published
+                            self.publisher.result(path.parent)
             elif self._in_place:
                 self.checkpoints.take_over_logs(self.progress.stage)
             else:
@@ -412,16 +413,6 @@ class Session:
         self.screen.say(f"saved at {where}; continue with --resume, from {self.config.run_dir / self._here()}")
         return self.signals.exit_code
 
-    def save_adapter(self) -> None:
-        """Saves the adapter and the tokenizer in `stage<N>/`. Raises StorageError."""
-        if self.accelerator.is_main_process:
-            folder = self.config.run_dir / f"stage{self.progress.stage}"
-            with storage_errors(folder):
-                save_weights(self.policy.model, folder)
-                self._save_rest(folder)
-                self.checkpoints.seal_result(folder, self.progress.step)
-            self.publisher.result(folder)
-
     def _save_rest(self, folder: Path) -> None:
         """Writes what a result has beside its weights: the tokenizer, and the model card, which names it."""
         self.task.tokenizer.save_pretrained(folder)
@@ -434,13 +425,13 @@ class Session:
 
     def save(self) -> None:
         """Saves a checkpoint of the current state, and runs what the config wants after it."""
-        self._save(self.progress.stage, self.progress.step)
+        self._run_command(self.checkpoints.save(self.progress.stage, self.progress.step))
 
-    def _save(self, stage: int, step: int) -> None:
-        folder, command = self.checkpoints.save(stage, step), self.config.train.after_checkpoint
+    def _run_command(self, folder: Path) -> None:
+        command = self.config.train.after_checkpoint
         if command and self.accelerator.is_main_process:
             log = self.config.run_dir / "after_checkpoint.log"
-            words = command_after(command, folder, stage, step)
+            words = command_after(command, folder, *place_of(folder))
             try:
                 with Children() as children:  # which kills what still runs at the end, also at that of this process
                     pid = children.start(words, log, without_launcher(os.environ))
@@ -474,12 +465,11 @@ class Session:
             self.save()
 
     def finish(self, when: str, fresh_optimizer: bool = False) -> None:
-        """Ends a stage: evaluates, saves the adapter in `stage<N>/`, and a checkpoint from which the next starts.
+        """Ends a stage: evaluates, saves a checkpoint from which the next starts, and the adapter in `stage<N>/`.
 
         The next stage, if any, has this checkpoint as its best so far; `fresh_optimizer`: it forgets the moments.
         """
         row = self.evaluate(when)
-        self.save_adapter()
         stage, step, here = self.progress.stage, self.progress.step, self._here()
         following = next((each.number for each in self.stages if each.number > stage), None)
         self.progress.stage = following or OVER
@@ -489,11 +479,11 @@ class Session:
                 self.step.reset()
             if self.config.train.keep_best:
                 self.checkpoints.consider(following, here, score_of(row))
-        self._save(stage, step)
+        checkpoint = self.checkpoints.save(stage, step)
         if self.accelerator.is_main_process:
-            folder = self.config.run_dir / f"stage{stage}"
-            with storage_errors(folder):
-                self.checkpoints.seal_result(folder, step, is_over=True)
+            self.checkpoints.write_result(checkpoint, self._save_rest)
+            self.publisher.result(checkpoint.parent)
+        self._run_command(checkpoint)
 
     def restore_best(self) -> Path | None:
         """Restores weights and optimizer from the best checkpoint of this stage and halves the learning rate.

@@ -237,12 +237,9 @@ class Checkpoints:
         self._refuse_other_inputs(folder, manifest)
         return manifest["step"]
 
-    def seal_result(self, folder: Path, step: int, is_over: bool = False) -> None:
-        """Waits until a result is on disk, then adds the manifest that `step_of_result` reads.
-
-        `is_over`: the last checkpoint of its stage is saved, too.
-        """
-        seal(folder, **self._facts(), step=step, is_over=is_over, log_offsets=self.log.offsets(), best=self.best)
+    def seal_result(self, folder: Path, step: int) -> None:
+        """Waits until a result is on disk, then adds the manifest that `step_of_result` reads."""
+        seal(folder, **self._facts(), step=step, log_offsets=self.log.offsets(), best=self.best)
 
     def end_of(self, stage: int) -> int | None:
         """Returns the step at which a stage ended if the checkpoint of that step is gone, and takes over its best.
@@ -263,8 +260,7 @@ class Checkpoints:
         if not (folder / MANIFEST).exists() or problems(folder):
             return None
         manifest, newest = read_manifest(folder), self._newest()
-        is_left = newest and (not manifest.get("is_over") or place_of(newest) >= (stage, manifest["step"]))
-        return None if is_left else manifest
+        return None if newest and place_of(newest) >= (stage, manifest["step"]) else manifest
 
     def take_over_logs(self, stage: int) -> None:
         """Continues the rows and the best of the stages before `stage`, which starts from given weights.
@@ -288,20 +284,27 @@ class Checkpoints:
         is_known = (result / MANIFEST).exists() and not problems(result) and read_manifest(result)["log_offsets"]
         return result if is_known else self._newest()
 
-    def restore_result(self, stage: int, steps: int, save_rest: Callable[[Path], None]) -> None:
-        """Rewrites the adapter of a finished stage, if missing or damaged, from the checkpoint of its last step."""
+    def restore_result(self, stage: int, steps: int, save_rest: Callable[[Path], None]) -> bool:
+        """Rewrites the adapter of a finished stage, if missing or damaged, from the checkpoint of its last step.
+
+        True if it did.
+        """
         folder = self.run_dir / f"stage{stage}"
         last = folder / f"step_{steps}"
         if not last.is_dir() or is_whole(folder):  # no such folder: the run began in a later stage
-            return
+            return False
         if broken := problems(last):
             logger.error("%s cannot be rewritten: %s is broken too: %s", folder, last, "; ".join(broken))
-            return
+            return False
         self.write_result(last, save_rest)
         logger.warning("%s was rewritten from %s", folder, last)
+        return True
 
     def write_result(self, last: Path, save_rest: Callable[[Path], None]) -> None:
-        """Writes the adapter of a finished stage, and a manifest, from the checkpoint of its last step."""
+        """Writes the adapter of a finished stage, from the checkpoint of its last step, which is saved first.
+
+        So a stage whose adapter has a manifest has ended.
+        """
         folder, manifest = last.parent, read_manifest(last)
         with storage_errors(folder):
             for name in ADAPTER_FILES:
@@ -309,7 +312,7 @@ class Checkpoints:
                     write_whole(folder / name, [(last / name).read_bytes()])
             save_rest(folder)
             facts = {name: manifest[name] for name in (*self._facts(), "log_offsets", "best")}  # of that time
-            seal(folder, **facts, step=step_of(last), is_over=True)
+            seal(folder, **facts, step=step_of(last))
 
     def _refuse_strays(self) -> None:
         inside = set(self.model.parameters())
