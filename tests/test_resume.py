@@ -520,6 +520,18 @@ def test_a_finished_run_without_its_checkpoints_is_still_finished(straight, tmp_
     assert "this run is finished, after 6 steps" in refused(mine, "--resume", *longer)
 
 
+@pytest.mark.parametrize("damaged", ["adapter_model.safetensors", MANIFEST])
+def test_a_damaged_end_without_its_checkpoint_is_not_trained_over(straight, tmp_path, damaged):
+    mine = Run(straight.folder, tmp_path / "work")
+    for folder in mine.dir.glob("stage2/step_*"):
+        shutil.rmtree(folder)
+    flip(mine.dir / "stage2" / damaged)
+    message = refused(mine, "--resume")
+    assert message.startswith(f"runs/tiny/stage2: this stage has ended, but {damaged} is damaged")
+    mine.start("--resume", "runs/tiny/stage1/step_6")
+    mine.same_as(straight)
+
+
 @pytest.mark.parametrize("moment", [0, 2])
 def test_a_run_killed_after_its_last_checkpoint_has_ended(straight, mine, moment):
     mine.start(code=-signal.SIGKILL, kill_at=straight.saved["stage2/step_6"] + moment)

@@ -244,23 +244,30 @@ class Checkpoints:
     def end_of(self, stage: int) -> int | None:
         """Returns the step at which a stage ended if the checkpoint of that step is gone, and takes over its best.
 
-        Returns None if the stage has not ended, or its last checkpoint is there. Raises ConfigError when the result
-        belongs to other data.
+        Returns None if the stage has not ended, or its last checkpoint is there. Raises ConfigError when the result is
+        damaged, or belongs to other data.
         """
         folder = self.run_dir / f"stage{stage}"
-        answer = [self._end_of(stage, folder) if self.accelerator.is_main_process else None]
-        manifest = broadcast_object_list(answer)[0]
+        answer = [self._end_of(stage, folder) if self.accelerator.is_main_process else (None, [])]
+        manifest, broken = broadcast_object_list(answer)[0]
         if manifest is None:
             return None
+        if broken:
+            raise ConfigError(
+                f"{folder}: this stage has ended, but {'; '.join(broken)}, and no checkpoint of its end is left to "
+                "restore it from: restore it from a backup, or train it again from a checkpoint that you name, by "
+                "--resume DIR"
+            )
         self._refuse_other_inputs(folder, manifest)
         self.best = manifest.get("best", {})  # absent in earlier versions
         return manifest["step"]
 
-    def _end_of(self, stage: int, folder: Path) -> dict[str, Any] | None:
-        if not (folder / MANIFEST).exists() or problems(folder):
-            return None
-        manifest, newest = read_manifest(folder), self._newest()
-        return None if newest and place_of(newest) >= (stage, manifest["step"]) else manifest
+    def _end_of(self, stage: int, folder: Path) -> tuple[dict[str, Any] | None, list[str]]:
+        """Returns the manifest of a stage's result, if no checkpoint of its end can be used, and what is damaged."""
+        manifest, newest = manifest_of(folder), self._newest()
+        if not (folder / MANIFEST).exists() or (newest and place_of(newest) >= (stage, manifest.get("step", 0))):
+            return None, []
+        return manifest, problems(folder)
 
     def take_over_logs(self, stage: int) -> None:
         """Continues the rows and the best of the stages before `stage`, which starts from given weights.
