@@ -41,7 +41,7 @@ from safetensors import SafetensorError
 
 from lib.core.errors import ConfigError, NumericError, StorageError, first_line, is_out_of_memory
 from lib.run.adapter_files import ADAPTER_FILES, has_adapter, load_weights, save_weights
-from lib.run.directory import checkpoint_in, checkpoints_in, place_of, refuse_weights_only, stages_in, step_of
+from lib.run.directory import checkpoint_in, checkpoints_in, place_of, stages_in, step_of
 from lib.run.fingerprints import REWARD
 from lib.run.manifest import (
     MANIFEST,
@@ -171,7 +171,6 @@ class Checkpoints:
         if path is not None:
             path = checkpoint_in(self.run_dir, path)
             _refuse_broken(path)
-            refuse_weights_only(self.run_dir, path, is_weights_only(path))
         else:
             path = self.newest()
         if path is not None:

@@ -18,7 +18,6 @@ ADAPTER = "adapter_model.safetensors"
 ADAPTER_CONFIG = "adapter_config.json"
 EXTRA = "extra_adapters.safetensors"  # what PEFT does not know, with a config of its own
 EXTRA_CONFIG = "extra_adapters.json"
-OPTIMIZER = "optimizer.bin"  # of a checkpoint that can be resumed
 MOST_LISTED = 20  # checkpoints in an error
 TRIAL = ".smoke"  # marks the directory of a trial run, which the next one may empty
 CARD = "README.md"  # of a model, beside its weights
@@ -45,30 +44,27 @@ def check_directory(config: Outputs, resume: bool | Path, allow_change: bool, ma
 
 
 def checkpoint_in(directory: Path, path: Path) -> Path:
-    """Returns the checkpoint of the run in `directory` that `path`, or a link, names. ConfigError if it is not one."""
+    """Returns the checkpoint of the run in `directory` that `path`, or a link, names.
+
+    Raises ConfigError if it is not one, or only its weights were kept.
+    """
+    from lib.run.manifest import is_weights_only  # which imports this module
+
+    names = [str(checkpoint) for checkpoint in checkpoints_in(directory) if not is_weights_only(checkpoint)]
+    resumable = " or ".join(names) or "there is none"
     there = path.resolve()
     checkpoint = directory / there.parent.name / there.name
     if checkpoint not in checkpoints_in(directory) or checkpoint.resolve() != there:
         raise ConfigError(
-            f"--resume {path}: expected a checkpoint of this run to resume from ({_resumable(directory)}); to start "
+            f"--resume {path}: expected a checkpoint of this run to resume from ({resumable}); to start "
             "from the weights of another run, give --resume-adapter and a new run_name=..."
         )
-    refuse_weights_only(directory, checkpoint, not (checkpoint / OPTIMIZER).exists())
-    return checkpoint
-
-
-def refuse_weights_only(directory: Path, checkpoint: Path, is_weights_only: bool) -> None:
-    """Raises ConfigError, with the checkpoints that can be resumed, if this one holds weights alone."""
-    if is_weights_only:
+    if is_weights_only(checkpoint):
         raise ConfigError(
             f"--resume {checkpoint}: of this checkpoint only the weights were kept: give one that can be resumed "
-            f"({_resumable(directory)}), or start a new run from it (--resume-adapter {checkpoint} run_name=...)"
+            f"({resumable}), or start a new run from it (--resume-adapter {checkpoint} run_name=...)"
         )
-
-
-def _resumable(directory: Path) -> str:
-    names = [str(path) for path in checkpoints_in(directory) if (path / OPTIMIZER).exists()]
-    return " or ".join(names) or "there is none"
+    return checkpoint
 
 
 def stages_in(directory: Path) -> dict[int, Path]:
