@@ -318,6 +318,13 @@ def test_what_is_left_of_a_pushed_folder_is_removed(hub, tmp_path, monkeypatch):
     assert [path.name for path in outbox.iterdir()] == [".lock"]
 
 
+def test_what_another_process_puts_there_is_left_alone(tmp_path):
+    left, half = (tmp_path / OUTBOX / f"{name}~1.tmp" for name in ("stage1-step_1", "stage1-step_2"))
+    left.mkdir(parents=True), half.mkdir()
+    put(weights_in(tmp_path / "stage1/step_1"), tmp_path / OUTBOX, HubSettings(repo_id="me/run"), "stage1-step_1")
+    assert half.is_dir() and not left.exists()
+
+
 def test_a_smoke_run_pushes_nothing(config):
     assert load(ScoreConfig, Path(config), [], 4).hub is None
     shutil.rmtree("hf", ignore_errors=True)

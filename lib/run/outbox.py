@@ -63,7 +63,7 @@ def put(folder: Path, outbox: Path, to: HubSettings, revision: str) -> Path:
     """
     final = outbox / f"{revision}~{time.time_ns()}"
     part = final.with_name(f"{final.name}.tmp")
-    for leftover in outbox.glob("*.tmp"):
+    for leftover in outbox.glob(f"{revision}~*.tmp"):  # others may be under way in another process
         shutil.rmtree(leftover, ignore_errors=True)
     part.mkdir(parents=True)
     for name, content in contents(folder, to.repo_id, revision).items():
