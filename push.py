@@ -27,7 +27,8 @@ from pydantic import ValidationError
 
 from lib.core.config import HubSettings, read_tree
 from lib.core.errors import FINISHED, ConfigError, StorageError, run_script, storage_remedy
-from lib.run.hub import MAIN, push
+from lib.run.directory import checkpoints_in, stages_in, step_of
+from lib.run.hub import push
 from lib.run.outbox import OUTBOX, contents, push_all, put, revision_of, waiting
 
 
@@ -95,13 +96,12 @@ def target(args: argparse.Namespace, is_run: bool) -> HubSettings:
 
 def weights_of(run: Path) -> list[Path]:
     """Returns a run's checkpoints and its last result, in the order in which they were made."""
-    steps = [folder for folder in run.glob("stage*/step_*") if revision_of(folder) != MAIN]
-    steps = sorted(steps, key=lambda folder: (folder.parent.name, int(folder.name.removeprefix("step_"))))
-    results = [run / "final", *sorted(run.glob("stage[0-9]"), reverse=True)]
+    steps = [folder for folder in reversed(checkpoints_in(run)) if step_of(folder)]  # step 0 was not trained
+    results = [run / "final", *reversed(stages_in(run).values())]
     last = [folder for folder in results if any(folder.glob("*.safetensors"))][:1]
     if not (steps or last):
         raise ConfigError(f"{run}: there are no weights in it yet; train first")
-    return [folder for folder in steps if folder.name != "step_0"] + last
+    return steps + last
 
 
 def fill(outbox: Path, folders: list[Path], to: HubSettings, revision: str | None) -> None:

@@ -325,6 +325,14 @@ def test_what_another_process_puts_there_is_left_alone(tmp_path):
     assert half.is_dir() and not left.exists()
 
 
+def test_checkpoints_of_a_run_are_pushed_by_number(tmp_path):
+    names = ["stage2/step_9", "stage2/step_10", "stage10/step_1", "stage10"]
+    for name in (*names, "stage2", "stage2/step_0"):
+        weights_in(tmp_path / name)
+    (tmp_path / "stage2/step_11").symlink_to("step_9")
+    assert push.weights_of(tmp_path) == [tmp_path / name for name in names]
+
+
 def test_a_smoke_run_pushes_nothing(config):
     assert load(ScoreConfig, Path(config), [], 4).hub is None
     shutil.rmtree("hf", ignore_errors=True)

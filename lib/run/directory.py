@@ -70,7 +70,7 @@ def checkpoint_in(directory: Path, path: Path) -> Path:
 def stages_in(directory: Path) -> dict[int, Path]:
     """Returns the folders of a run's stages, by number."""
     matches = ((re.fullmatch(r"stage(\d+)", folder.name), folder) for folder in directory.glob("stage*"))
-    return {int(match[1]): folder for match, folder in sorted(matches, key=lambda pair: pair[1]) if match}
+    return dict(sorted((int(match[1]), folder) for match, folder in matches if match))
 
 
 def checkpoints_in(directory: Path) -> list[Path]:
