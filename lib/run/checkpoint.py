@@ -140,7 +140,7 @@ class Checkpoints:
         return self.best.get(f"stage{stage}", {}).get("folder")
 
     def save(self, stage: int, step: int) -> Path:
-        """Saves everything as `stage<stage>/step_<step>`, then deletes the stage's oldest checkpoints.
+        """Saves everything as `stage<stage>/step_<step>`, then keeps only the weights of the stage's oldest checkpoints.
 
         All ranks call it, as the last action of a step: a resume drops rows that are logged later.
         Raises NumericError when weights or optimizer hold non-finite numbers, StorageError when it cannot be written;
@@ -155,9 +155,10 @@ class Checkpoints:
         return final
 
     def resume(self, path: Path | None = None) -> Path | None:
-        """Loads `path`, or the newest valid checkpoint, and returns it; without any, empties the logs and returns None.
+        """Loads `path`, or the newest valid checkpoint, and returns it; None if the run never saved one.
 
-        Raises ConfigError when all are broken or `path` is not of this run, and the errors of `load`.
+        In that case rows of a start that failed are dropped. Raises ConfigError when all are broken, hold weights alone
+        or were deleted, or `path` is not of this run, and the errors of `load`.
         """
         path = self.chosen(path)
         if path is not None:
