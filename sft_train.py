@@ -197,7 +197,7 @@ def checkpoints_of(
         replace(trainer.state, log_history=[]).save_to_json(folder / TRAINER_STATE)  # the rows are in metrics.jsonl
         if not has_adapter(trainer.model):  # full weights: the folder must be a complete model
             trainer.processing_class.save_pretrained(folder)
-        tell(trainer, config, folder, folder.with_suffix(""))
+        tell(trainer, config, folder)
 
     trainer.create_optimizer()
     return Checkpoints(
@@ -350,11 +350,11 @@ def reporter(
     return Reporter()
 
 
-def tell(trainer: Any, config: SFTConfig, folder: Path, place: Path) -> None:
-    """Writes the model card of what is in `folder`, which will be `place`."""
+def tell(trainer: Any, config: SFTConfig, folder: Path) -> None:
+    """Writes the model card of the weights in a folder."""
     from lib.run.model_card import trained_in, write_card
 
-    write_card(folder, place, config.run_dir, config.model_dump(mode="json"), trained_in(trainer.model))
+    write_card(folder, config.run_dir, config.model_dump(mode="json"), trained_in(trainer.model))
 
 
 def save(trainer: Any, config: SFTConfig, checkpoints: "Checkpoints", step: int) -> None:
@@ -373,7 +373,7 @@ def save(trainer: Any, config: SFTConfig, checkpoints: "Checkpoints", step: int)
         say_ground(trainer.model, whole)
         trainer.model.generation_config.to_json_file(whole / "generation_config.json")  # adapters come without it
         (whole / "training_args.bin").unlink(missing_ok=True)  # a pickle: config.yaml says the same
-        tell(trainer, config, whole, final)  # in the place of PEFT's empty form
+        tell(trainer, config, whole)  # in the place of PEFT's empty form
         checkpoints.seal_result(whole, step)
         set_aside(final)  # one that is there is damaged
         os.replace(whole, final)

@@ -26,7 +26,7 @@ def tree(tmp_path, monkeypatch):
 
 def card(tree, model, rows, place, folder):
     (folder / "evaluations.jsonl").write_bytes(b"".join(map(encode, rows)))
-    write_card(folder, place, folder, tree, trained_in(model))
+    write_card(folder, folder, tree, trained_in(model), place=place)
     return ModelCard.load(folder / "README.md")
 
 
@@ -66,6 +66,14 @@ def test_a_card_has_what_the_hub_reads_and_only_that(tree, make_policy, tmp_path
 def test_a_licence_that_is_not_told_is_unknown(tmp_path, text):
     (tmp_path / "README.md").write_text(text)
     assert licence_of(str(tmp_path)) == licence_of(None) == licence_of("nobody/nothing") == licence_of("a/b/c") == {}
+
+
+def test_a_card_names_a_checkpoint_as_it_will_be_called(tree, make_policy, tmp_path):
+    part = tmp_path / "stage1/step_2.tmp"
+    part.mkdir(parents=True)
+    write_card(part, tmp_path, tree, trained_in(make_policy().model))
+    text = (part / "README.md").read_text()
+    assert f'from_pretrained(base, "{tmp_path}/stage1/step_2")' in text and "after step 2 of stage 1" in text
 
 
 def test_a_licence_cannot_write_into_the_card(tree, make_policy, tmp_path):

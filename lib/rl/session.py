@@ -419,9 +419,8 @@ class Session:
         self._write_card(folder)
 
     def _write_card(self, folder: Path) -> None:
-        place = folder.with_suffix("") if folder.suffix == ".tmp" else folder  # the name of a checkpoint once complete
         tree = self.config.model_dump(mode="json")
-        write_card(folder, place, self.config.run_dir, tree, trained_in(self.policy.model))
+        write_card(folder, self.config.run_dir, tree, trained_in(self.policy.model))
 
     def save(self) -> None:
         """Saves a checkpoint of the current state, and runs what the config wants after it."""

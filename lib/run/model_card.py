@@ -82,14 +82,22 @@ def trained_in_folder(adapter: Path) -> Trained:
 
 
 def write_card(
-    folder: Path, place: Path, run: Path | None, tree: dict[str, Any], trained: Trained, merged: str = ""
+    folder: Path,
+    run: Path | None,
+    tree: dict[str, Any],
+    trained: Trained,
+    *,
+    place: Path | None = None,
+    merged: str = "",
 ) -> None:
-    """Writes the card of the weights in `folder`, which will be known as `place`, of the run with the config `tree`.
+    """Writes the card of the weights in `folder`, of the run with the config `tree`. Raises OSError.
 
-    `merged` tells of an adapter in `place` that is merged into the model in `folder`. Raises OSError.
+    `place` is the folder that the card names, by default `folder`, without the `.tmp` that it has until it is complete.
+    `merged` describes an adapter in `place` that is merged into the model in `folder`.
     """
     files = {path.name for path in folder.iterdir()}
-    name = folder.with_suffix("") if folder.suffix == ".tmp" else folder  # once it is complete
+    name = folder.with_suffix("") if folder.suffix == ".tmp" else folder
+    place = place or name
     text = _template().render(
         {"folder": name, "place": place, "run": run, "tree": tree, "files": files, "merged": merged},
         is_whole="config.json" in files,
@@ -118,7 +126,7 @@ def write_merged_card(
     """
     place = Path(os.path.relpath(adapter.resolve()))  # `best` is a link to a checkpoint, whose name tells its step
     merged = f"A plain model: the adapter `{place}` is merged into its base. {found[:1].upper()}{found[1:]}."
-    write_card(folder, place, run, tree, trained, merged)
+    write_card(folder, run, tree, trained, place=place, merged=merged)
 
 
 @functools.cache
