@@ -956,6 +956,16 @@ def test_a_start_that_fails_before_its_first_checkpoint_leaves_no_run_behind(fol
     assert code == 2 and "already holds a run" in err
 
 
+def test_a_warm_start_by_a_config_key_goes_with_resume(folder, monkeypatch, capsys):
+    """So deploy/slurm.sh and deploy/sky.yaml can start one, which always resume."""
+    assert command(monkeypatch, capsys, "train.stage2_steps=0")[0] == 0
+    warm = ("run_name=next", "model.adapter=outputs/tiny/stage1", "--resume")
+    code, out, _ = command(monkeypatch, capsys, *warm)
+    assert code == 0 and "nothing to resume from: starting" in out and len(logged("metrics", "next")) == 2
+    code, out, _ = command(monkeypatch, capsys, *warm)
+    assert code == 0 and "this run is finished: nothing is left to do" in out
+
+
 @pytest.mark.parametrize(("without", "left"), [(1, 2), (2, 1)])
 def test_a_stage_without_steps_is_none(folder, monkeypatch, capsys, without, left):
     options = f"train.stage{without}_steps=0", f"train.stage{left}_steps=2", "eval.every_steps=1"

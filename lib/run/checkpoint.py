@@ -140,7 +140,7 @@ class Checkpoints:
         return self.best.get(f"stage{stage}", {}).get("folder")
 
     def save(self, stage: int, step: int) -> Path:
-        """Saves everything as `stage<stage>/step_<step>`, then keeps only the weights of the stage's oldest checkpoints.
+        """Saves everything as `stage<stage>/step_<step>`, then keeps only the weights of the stage's older ones.
 
         All ranks call it, as the last action of a step: a resume drops rows that are logged later.
         Raises NumericError when weights or optimizer hold non-finite numbers, StorageError when it cannot be written;
