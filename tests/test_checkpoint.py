@@ -30,8 +30,8 @@ from lib.core.interrupts import Interrupts
 from lib.run import checkpoint
 from lib.run.adapter_files import load_adapter
 from lib.run.checkpoint import Checkpoints
-from lib.run.directory import adapter_in, check_config, checkpoint_in, checkpoints_in
-from lib.run.manifest import MANIFEST, _write_manifest, is_weights_only, problems, read_manifest, seal
+from lib.run.directory import adapter_in, check_config, checkpoint_in, checkpoints_in, is_weights_only
+from lib.run.manifest import MANIFEST, _write_manifest, problems, read_manifest, seal
 from lib.run.runlog import RunLog, read_jsonl
 
 torch.set_num_threads(1)

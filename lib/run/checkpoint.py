@@ -41,11 +41,10 @@ from safetensors import SafetensorError
 
 from lib.core.errors import ConfigError, NumericError, StorageError, first_line, is_out_of_memory
 from lib.run.adapter_files import ADAPTER_FILES, has_adapter, load_weights, save_weights
-from lib.run.directory import checkpoint_in, checkpoints_in, place_of, stages_in, step_of
+from lib.run.directory import checkpoint_in, checkpoints_in, is_weights_only, place_of, stages_in, step_of
 from lib.run.fingerprints import REWARD
 from lib.run.manifest import (
     MANIFEST,
-    is_weights_only,
     is_whole,
     keep_weights,
     manifest_of,

@@ -1,6 +1,7 @@
 """The directory of a run: whether a run may start in it, which process holds it, and the names in it."""
 
 import fcntl
+import json
 import logging
 import os
 import re
@@ -48,8 +49,6 @@ def checkpoint_in(directory: Path, path: Path) -> Path:
 
     Raises ConfigError if it is not one, or only its weights were kept.
     """
-    from lib.run.manifest import is_weights_only  # which imports this module
-
     names = [str(checkpoint) for checkpoint in checkpoints_in(directory) if not is_weights_only(checkpoint)]
     resumable = " or ".join(names) or "there is none"
     there = path.resolve()
@@ -65,6 +64,14 @@ def checkpoint_in(directory: Path, path: Path) -> Path:
             f"({resumable}), or start a new run from it (--resume-adapter {checkpoint} run_name=...)"
         )
     return checkpoint
+
+
+def is_weights_only(checkpoint: Path) -> bool:
+    """True if the manifest of a checkpoint says that only its weights were kept: it cannot be resumed."""
+    try:
+        return json.loads((checkpoint / MANIFEST).read_text(encoding="utf-8"))["weights_only"] is True
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):  # none, an earlier version's, or damaged
+        return False
 
 
 def stages_in(directory: Path) -> dict[int, Path]:

@@ -108,11 +108,6 @@ def seal(folder: Path, **facts: Any) -> None:
     _write_manifest(folder, {"schema": 1, "files": known, **facts})
 
 
-def is_weights_only(checkpoint: Path) -> bool:
-    """True if a checkpoint was reduced to its weights: it is whole, but cannot be resumed."""
-    return manifest_of(checkpoint).get("weights_only", False)
-
-
 def keep_weights(checkpoint: Path, names: Collection[str]) -> None:
     """Reduces a checkpoint to the files `names` and its card. A kill leaves it whole, or with weights alone."""
     manifest = read_manifest(checkpoint)
