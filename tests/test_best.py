@@ -17,8 +17,7 @@ from test_resume import template as template
 
 from lib.core.config import parse, training_parser
 from lib.rl.session import score_of
-from lib.run.directory import checkpoints_in
-from lib.run.directory import is_weights_only
+from lib.run.directory import checkpoints_in, is_weights_only
 from lib.run.manifest import problems
 
 REWARD = """
