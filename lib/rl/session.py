@@ -146,8 +146,8 @@ class Session:
                 self.progress.micro_batch_tokens = tokens  # it may have been lowered since, because memory ran out
                 for stage in self.stages if self.accelerator.is_main_process else ():
                     if stage.number < self.progress.stage:
-                        restored = self.checkpoints.restore_result(stage.number, stage.steps, self._save_rest)
-                        if restored and path and place_of(path)[0] == stage.number:  # it may never have been published
+                        self.checkpoints.restore_result(stage.number, stage.steps, self._save_rest)
+                        if path and place_of(path)[0] == stage.number:  # a kill may have kept it from the outbox
                             self.publisher.result(path.parent)
             elif self._in_place:
                 self.checkpoints.take_over_logs(self.progress.stage)

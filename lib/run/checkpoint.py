@@ -290,21 +290,17 @@ class Checkpoints:
         is_known = (result / MANIFEST).exists() and not problems(result) and read_manifest(result)["log_offsets"]
         return result if is_known else self._newest()
 
-    def restore_result(self, stage: int, steps: int, save_rest: Callable[[Path], None]) -> bool:
-        """Rewrites the adapter of a finished stage, if missing or damaged, from the checkpoint of its last step.
-
-        True if it did.
-        """
+    def restore_result(self, stage: int, steps: int, save_rest: Callable[[Path], None]) -> None:
+        """Rewrites the adapter of a finished stage, if missing or damaged, from the checkpoint of its last step."""
         folder = self.run_dir / f"stage{stage}"
         last = folder / f"step_{steps}"
         if not last.is_dir() or is_whole(folder):  # no such folder: the run began in a later stage
-            return False
+            return
         if broken := problems(last):
             logger.error("%s cannot be rewritten: %s is broken too: %s", folder, last, "; ".join(broken))
-            return False
+            return
         self.write_result(last, save_rest)
         logger.warning("%s was rewritten from %s", folder, last)
-        return True
 
     def write_result(self, last: Path, save_rest: Callable[[Path], None]) -> None:
         """Writes the adapter of a finished stage, from the checkpoint of its last step, which is saved first.
