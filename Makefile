@@ -150,9 +150,9 @@ smoke: setup $(SUMS_DATA)/sft.jsonl $(CODE_DATA)/sft.jsonl ## every part of both
 
 smoke-real: setup $(SMOLLM2) ## every part of both loops with a language model of 135 M parameters, in minutes
 	@$(RUN_PYTHON) train.py --config configs/arithmetic.yaml --smoke 8 model.name=$(SMOLLM2) \
-	    generation.max_new_tokens_attempt1=128 generation.max_new_tokens_attempt2=128
+	    generation.max_new_tokens_attempt1=64 generation.max_new_tokens_attempt2=64
 	@$(RUN_PYTHON) rl_train_gspo_selfplay.py --config configs/selfplay_code.yaml --smoke 8 model.name=$(SMOLLM2) \
-	    generation.max_new_tokens=160
+	    generation.max_new_tokens=64 train.overlong_buffer=32
 
 report: setup ## one page about RUN=outputs/..., or several runs side by side
 	@$(RUN_PYTHON) report.py $(RUN)

@@ -101,6 +101,7 @@ class VllmEngine:
         for name in self._versions.values():
             self.server.unload(name)
         self._versions.clear()
+        self._has_same_base = False
 
     async def _answer(
         self, model: str, waiting: dict[TreePath, Turn], decoding: Decoding, follow_up: FollowUp,
