@@ -30,7 +30,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-os.environ.setdefault("HF_HUB_OFFLINE", "1")
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
@@ -579,6 +578,7 @@ def main() -> int:
         "--folder", type=Path, metavar="DIR", help="keep model and runs there, and find the model again"
     )
     args = options.parse_args()
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
     if args.run:
         run_one(args.run, args.folder, args.cpu)
         return 0
