@@ -1,4 +1,4 @@
-"""What a GPU has to show, in some ten minutes and without a network: random weights in the geometry of Qwen3-0.6B.
+"""Checks a GPU in some ten minutes, without a network, on random weights in the geometry of Qwen3-0.6B.
 
     python benchmarks/gpu.py                          # every check, on the GPU at hand
     python benchmarks/gpu.py --only probe decode      # some of them
@@ -131,12 +131,16 @@ def ran(command: str, *words: str, **variables: str) -> str:
 
 def rows_of(file: Path) -> list[dict]:
     """Returns the rows of a JSONL file."""
-    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    from lib.run.runlog import read_jsonl
+
+    return read_jsonl(file)[0]
 
 
 def written_to(file: Path, rows: list[dict]) -> Path:
     """Writes a JSONL file and returns its path."""
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    from data.builders import write_rows
+
+    write_rows(file, rows)
     return file
 
 
@@ -182,9 +186,6 @@ def probed(report: Report, backend: str, most: float = 0.03, **settings: Any) ->
         at_start = (policy(inputs)[0] - policy.reference(inputs)[0]).abs().max()
     report.note("seconds to first scores", time.perf_counter() - start)
     report.expect("log-prob at step 0 against the reference", float(at_start), most=0.0 if backend == "plain" else 1e-3)
-    for parameter in policy.trainable:
-        if not parameter.any():
-            parameter.data.normal_(std=MOVED)
     gaps = probe_of(policy, prompt_of(64), policy.tokenizer.pad_token_id, "base")
     report.expect("sampled - own forward, nats", gaps.sampled, most=most)
     report.expect("scored - own forward, nats", gaps.scored, most=most)

@@ -532,8 +532,10 @@ class Session:
         self.screen.table(rows, f"{self.config.run_name}, held-out answers")
         self.show_alarms()
         self.say_restores()
+        if not (self.config.run_dir / TRIAL).exists():
+            return
         steps, _ = read_jsonl(self.config.run_dir / "metrics.jsonl")
-        if steps and (self.config.run_dir / TRIAL).exists() and not any(row["grad_norm"] for row in steps):
+        if steps and not any(row["grad_norm"] for row in steps):
             raise NumericError(
                 f"{self.config.run_dir}: the gradient was exactly zero in each of the {len(steps)} steps: all answers "
                 "to a prompt earned the same, or none counted; read generations.jsonl, and change the prompts, "

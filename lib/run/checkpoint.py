@@ -73,7 +73,7 @@ class Checkpoints:
     `model` is the trained model: of a PeftModel the adapter is saved, of any other all weights. `dataset` is a
     fingerprint of the training data, and `inputs` has those of lib/run/fingerprints.py: a resume must find the same.
     With `any_number`, as many processes as one likes may resume: all hold the same state but for the global generators.
-    The `keep` newest valid checkpoints of each stage and its best can be resumed. `beside` writes a script's extra
+    The `keep` newest valid checkpoints of each stage and its best can be resumed. `beside` adds a script's extra
     files into the folder of a checkpoint, both in one process. `saved` gets each checkpoint that is complete, and the
     one from which the run goes on once more: a kill may have come between the two.
 

@@ -24,7 +24,7 @@ DISK_FULL = ("inline_container", "iostream", "os error")  # torch and tokenizers
 
 
 class File(BaseModel):
-    """What a file was when it was written."""
+    """Size and checksum of a file."""
 
     size: NonNegativeInt
     sha256: str
