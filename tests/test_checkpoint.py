@@ -634,6 +634,13 @@ def test_disk_full_keeps_the_old_checkpoint(run_dir, largest):
     assert in_child(child) == 0
 
 
+def test_a_folder_that_was_moved_away_is_said(run_dir, tmp_path):
+    run = Run(run_dir, resume=True).train(3)
+    run_dir.rename(tmp_path / "elsewhere")
+    with pytest.raises(StorageError, match="the folder was deleted or moved, or the working directory was changed"):
+        run.save()
+
+
 def test_too_little_space_is_refused_before_writing(run_dir, monkeypatch):
     run = Run(run_dir, resume=True).train(3)
     usage = namedtuple("usage", "free")

@@ -224,7 +224,6 @@ def test_every_hint_names_keys_that_exist():
 
 
 WRONG = {
-    "prompts.self_correction='Read {question} again.'": "prompts.self_correction: '{question}' is filled in prompts",
     "model.adapters=3": "model.adapters: should be a valid dictionary or instance of Adapters, got 3",
     "model=": "model: should be a valid dictionary or instance of TrainedModel, got ''",
     "seed=null": "seed: should be a valid integer, got None",

@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -203,11 +204,46 @@ def test_folders_are_pushed_by_hand_a_whole_model_and_a_run_that_knew_no_hub(hub
     assert sorted(hub.repos["me/again"].branches) == ["main", "v1"]
     assert hub.repos["me/again"].branches["v1"]["model.safetensors"] == whole.branches["main"]["model.safetensors"]
     assert sorted(folder.name for folder in Path("outputs/sft").iterdir() if folder.is_dir()) == before
-    assert call(monkeypatch, train, "--config", config, "hub=null") == 0
+    assert call(monkeypatch, train, "--config", config, "hub=null", "train.stage1_steps=3") == 0
     assert not Path("outputs/run/to_hub").exists()
     assert call(monkeypatch, push, "outputs/run", "--to", "me/late") == 0
-    assert {"main", "stage2-step_1"} <= hub.repos["me/late"].branches.keys()
+    assert {*REVISIONS, "stage1-step_3"} == hub.repos["me/late"].branches.keys()
+    pruned = Path("outputs/run/stage1/step_1")  # has weights, and no state that training could go on from
+    assert not (pruned / "objects_0.bin").exists()
+    assert call(monkeypatch, push, pruned, "--to", "me/one", "--revision", "main") == 0
+    sent = hub.repos["me/one"].branches["main"]["adapter_model.safetensors"]
+    assert sent == (pruned / "adapter_model.safetensors").read_bytes()
+    measured = ["hub=null", "--config", config, "--temperature", "0", "--output"]
+    assert call(monkeypatch, evaluate, *measured, "rows.json", "--adapter", pruned) == 0
+    assert call(monkeypatch, evaluate, f"model.adapter={pruned}", *measured, "base.json") == 0
+    one, other = (json.loads(Path(name).read_text()) for name in ("rows.json", "base.json"))
+    assert one["reward_attempt2"] == other["reward_attempt2"] and one["n"] == other["n"]
     capsys.readouterr()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, -15), (signal.SIGINT, 130)])
+def test_a_signal_leaves_the_weights_in_the_outbox(hub, config, monkeypatch, number, code):
+    assert call(monkeypatch, train, "--config", config, "hub=null") == 0
+    reached, go = threading.Event(), threading.Event()
+
+    def hold(method: str, path: str) -> int:
+        if method == "PUT":
+            reached.set()
+            go.wait(60)
+        return 0
+
+    hub.refuses = hold
+    command = [sys.executable, ROOT / "push.py", "outputs/run", "--to", "me/run"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as pushing:
+        assert reached.wait(60)
+        pushing.send_signal(number)
+        said = pushing.communicate(timeout=60)[0]
+    go.set()
+    assert pushing.returncode == code and "Traceback" not in said
+    assert len(waiting(Path("outputs/run", OUTBOX))) == len(REVISIONS)
+    assert call(monkeypatch, push, "outputs/run", "--to", "me/run") == 0
+    assert {*REVISIONS} == hub.repos["me/run"].branches.keys()
+    assert [path.name for path in Path("outputs/run", OUTBOX).iterdir()] == [".lock"]
 
 
 def test_mistakes_are_one_sentence(hub, config, monkeypatch, tmp_path):

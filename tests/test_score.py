@@ -943,6 +943,17 @@ def test_a_command_follows_every_checkpoint(folder, capsys):
             make_run(f"train.after_checkpoint={json.dumps(wrong)}")
 
 
+@pytest.mark.parametrize("text", ["Again: {question}", "It is not {answer}!", "Again: {qestion}"])
+def test_a_column_in_the_instruction_is_refused(folder, text):
+    """It is the same for all rows: a column would reach the model as it stands."""
+    with pytest.raises(ConfigError, match=r"prompts.self_correction: '\{\w+\}' looks like a column"):
+        make_run(f"prompts.self_correction={json.dumps(text)}")
+
+
+def test_braces_of_formulae_are_text(folder):
+    make_run(r"prompts.self_correction='In \boxed{answer}, as {n}.'")
+
+
 def test_a_start_that_fails_before_its_first_checkpoint_leaves_no_run_behind(folder, monkeypatch, capsys):
     """The same command works once the reason is gone; behind a checkpoint it does not, without --resume."""
     code, _, err = command(monkeypatch, capsys, "reward.fn=test_score.not_a_number")

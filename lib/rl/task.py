@@ -1,5 +1,6 @@
 """A config made real: data and judge first, because their mistakes are cheap, then tokenizer, prompts and policy."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -27,6 +28,7 @@ from lib.rl.tree import Sampling
 from lib.text.chats import text_of
 from lib.text.data import Splits, load_splits, parted
 
+BRACED = re.compile(r"(?<![\w{])\{(\w+)\}(?!\})")  # not the argument of \boxed{answer}
 PROBED_ROWS = 100  # the policy is probed with the longest of this many prompts
 TaskConfig = TypeVar("TaskConfig", ScoreConfig, SelfPlayConfig)
 RowsAndNotes = tuple[list[dict], list[dict], list[dict], list[str]]  # train, test, selection, and notes
@@ -128,7 +130,14 @@ def load_data(config: ScoreConfig | SelfPlayConfig) -> tuple[Splits, Judge]:
 
 
 def _check_templates(config: ScoreConfig | SelfPlayConfig, columns: set[str]) -> None:
-    """Raises ConfigError for a `{name}` that nothing fills in the prompts to and from teachers."""
+    """Raises ConfigError for a `{name}` that nothing fills in the prompts to the policy and to teachers."""
+    written = BRACED.findall(config.prompts.self_correction) if isinstance(config, ScoreConfig) else []
+    for name in written:
+        if name in columns or did_you_mean(name, columns):
+            raise ConfigError(
+                f"prompts.self_correction: '{{{name}}}' looks like a column of the data, which prompts.user alone is "
+                "filled from; attempt 2 reads that message too: remove it here"
+            )
     templates: list[tuple[str, str, set[str]]] = []
     if config.distill and config.distill.shown:
         templates.append(("distill.shown", config.distill.shown, {"question", "sibling", "feedback"}))

@@ -1,6 +1,5 @@
 """The config of train.py: two attempts or more, and SCoRe's two stages."""
 
-import re
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
@@ -10,7 +9,6 @@ from lib.core.config.rl import Eval, KlKind, RLConfig, TrainedSampling, TrainLoo
 from lib.core.config.section import Conflicts, Count, CountOrZero, Fraction, Name, Positive, Section, Share, Weight
 from lib.core.config.shared import SMOKE_TOKENS, AtMost, smoke_batch
 
-COLUMN = re.compile(r"(?<!\{)\{(\w+)\}(?!\})")  # as a template of prompts has it
 ATTEMPT = "attempt"  # what a turn of the policy is that answers the task; the others are reviews
 
 
@@ -46,11 +44,6 @@ class Prompts(Section):
         return ("check" if self.self.right else "reflection") if self.feedback == "self" else ""
 
     def _conflicts(self) -> Conflicts:
-        for column in sorted({*COLUMN.findall(self.user)} & {*COLUMN.findall(self.self_correction)}):
-            yield (
-                ("self_correction",),
-                f"'{{{column}}}' is filled in prompts.user alone, and attempt 2 reads that message too: remove it here",
-            )
         if (self.feedback == "teacher") != (self.teacher is not None):
             yield (
                 ("feedback", "teacher"),
