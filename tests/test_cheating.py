@@ -341,8 +341,8 @@ def earned(tree, train, stage=2):
     paid = [value for node in found for value in recipe.paid(node, step, stage)]
     counts, advantage = [value is not None for value in paid], [0.0] * len(paid)
     for sets in compared(found).values():
-        counted = [each for each in sets if any(counts[number] for number in each)]
-        values = advantages_of(train.baseline, counted, [value or 0.0 for value in paid], counts, ALONE)
+        stands = [answer.verdict.reward * recipe.pays_attempts for answer in step.answers]
+        values = advantages_of(train.baseline, sets, [value or 0.0 for value in paid], counts, ALONE, None, stands)
         for number, value in values.items():
             advantage[number] = value
     if recipe.scales_roles:

@@ -138,8 +138,7 @@ def test_equal_policies_have_no_kl_and_no_pull():
 def test_leave_one_out_by_hand():
     close(leave_one_out(torch.tensor([1.0, 0.0, 0.0, 1.0])), [2 / 3, -2 / 3, -2 / 3, 2 / 3])
     close(leave_one_out(torch.tensor([[1.0, 0.0], [5.0, 5.0]])), [[1.0, -1.0], [0.0, 0.0]])
-    with pytest.raises(ValueError, match="at least two"):
-        leave_one_out(torch.tensor([1.0]))
+    close(leave_one_out(torch.tensor([1.0])), [0.0])  # compared with no other
 
 
 ALONE = Accelerator(cpu=True)
@@ -236,8 +235,8 @@ def test_other_baselines_by_hand():
     close(one, R1)
     close(two, [[[1.0, -1.0], [2.0, 2.0]]])  # r2 + (r2 - r1)
     one, two = advantages(2, R1, R2, alpha=1.0, baseline="batch")
-    close(one, [[0.5, -0.5]])
-    close(two, [[[0.0, -2.0], [1.0, 1.0]]])  # minus their mean, 1
+    close(one, [[1.0, -1.0]])
+    close(two, [[[0.0, -8 / 3], [4 / 3, 4 / 3]]])  # of 1, -1, 2, 2: minus the mean of the others
 
 
 def test_what_is_not_scored_is_in_no_baseline():
@@ -249,7 +248,7 @@ def test_what_is_not_scored_is_in_no_baseline():
     close(one, [[1.0, -1.0]])
     close(two, [[[2.0, -2.0], [0.0, 0.0]]])
     close(advantages(2, R1, R2, alpha=1.0, baseline="none", **masks)[1], [[[1.0, -1.0], [0.0, 2.0]]])
-    close(advantages(2, R1, R2, alpha=1.0, baseline="batch", **masks)[1], [[[1 / 3, -5 / 3], [0.0, 4 / 3]]])  # mean 2/3
+    close(advantages(2, R1, R2, alpha=1.0, baseline="batch", **masks)[1], [[[0.5, -2.5], [0.0, 2.0]]])  # of 1, -1, 2
 
 
 def test_penalties_are_taken_from_the_reward_in_both_stages():

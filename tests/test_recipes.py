@@ -11,7 +11,7 @@ from helpers import naive
 from helpers.leaves import accumulate
 from helpers.weights import move
 from test_feedback import folder as folder
-from test_reviews import SELF
+from test_reviews import SELF, chat, joined
 from test_sequential import STOPPING, tree
 
 from lib.core.config import ScoreConfig, ScoreTrain, load
@@ -98,12 +98,23 @@ def test_what_depends_on_a_missing_verdict_earns_nothing():
         assert [value for node in found for value in recipe.paid(node, step, 2)] == [None, 0.2, None, None]
 
 
-def test_an_attempt_that_nobody_is_beside_has_no_advantage():
-    """Where all but one chat have stopped, their last attempts are compared with nobody."""
+def test_chats_that_stopped_are_compared_with_by_what_stands_at_their_end():
     found = nodes([tree("221", "3")])
-    sets = compared(found)[3]
-    assert sets == [[3]]
-    assert advantages_of("leave_one_out", sets, [0.1, 0.2, 0.3, 0.4], [True] * 4, Accelerator()) == {3: 0.0}
+    standing = [0.1, 0.2, 0.3, 0.4]
+    assert compared(found)[3] == [([3], [1])]  # after 3 the chat ended
+    assert compared(found, followed=1)[3] == [([3], [])]  # 3 was not followed: no chat ended there
+    for sets, advantage in ((compared(found), 0.5), (compared(found, followed=1), 0.0)):
+        values = advantages_of("leave_one_out", sets[3], [0, 0, 0, 0.7], [True] * 4, Accelerator(), None, standing)
+        assert values == {3: pytest.approx(advantage)}
+    penalties = [0.0, 0.2, 0.0, 0.3]
+    values = advantages_of("leave_one_out", compared(found, 1)[3], [0.0] * 4, [True] * 4, Accelerator(), penalties)
+    assert values == {3: pytest.approx(-0.3)}  # the KL is paid by an answer that is compared with no other
+
+
+def test_a_check_that_ends_a_chat_leaves_the_attempt_that_it_is_about():
+    found = nodes([joined(chat("1", "r"), chat("2", "w", "1"))])
+    assert [node.name for node in found] == ["attempt1", "check1", "check1", "attempt2"]
+    assert compared(found) == {1: [([0, 1], [])], 2: [([2, 3], [])], 3: [([4], [0])]}
 
 
 # -- losses: the same once more, from the trees, every answer in a text of its own, with plain autograd
@@ -188,7 +199,10 @@ def test_the_loss_of_each_recipe_is_the_one_by_hand(folder, name, monkeypatch):
         if len(path) >= 3:  # one answer behind each of turn 2: against those behind the same attempt 1
             siblings = [each for each in answers if len(each) == len(path) and each[0][1] is path[0][1]
                         and each[1][1] is not path[1][1]]  # fmt: skip
+        ended = [chat for chat in ends if chat[0][1] is path[0][1] and len(chat) < len(path)]  # with what stands there
+        is_paid = name != "reflect" or path[-1][0].prompt.review is not None
         own, others = earned[ids(path)], [earned[ids(other)] for other in siblings]
+        others += [attempts_in(chat)[-1].verdict.reward * is_paid for chat in ended]
         advantages.append(own - fmean(others) if others and own is not None else 0.0)
     if name == "pag":
         advantages = scaled(advantages, [path[-1][0].prompt.review is not None for path in answers])

@@ -1,9 +1,10 @@
 """Credit assignment: the advantage of each answer of a step, the weights of its tokens, and which have a gradient."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import count
 from statistics import pstdev
+from typing import NamedTuple
 
 import torch
 from accelerate import Accelerator
@@ -68,68 +69,96 @@ def overlong_penalty(length: int, budget: int, buffer: int) -> float:
     return min(0.0, max(-1.0, (budget - buffer - length) / buffer)) if buffer else 0.0
 
 
-def compared(found: list[Node]) -> dict[int, list[list[int]]]:
-    """Returns by turn the sets of answers, by number, whose rewards are compared with each other: those of a group.
+class Peers(NamedTuple):
+    """Answers of one turn whose rewards are compared with each other, by number."""
+
+    answers: list[int]
+    ended: list[int]  # last attempts of the chats that stopped before this turn and would else have an answer here
+
+
+def compared(nodes: list[Node], followed: int | None = None) -> dict[int, list[Peers]]:
+    """Returns by turn the sets of answers that are compared with each other: those of a group.
 
     A group of one answer is compared with its siblings, the groups of one answer that follow answers of the same group.
+    Where the chat of a sibling stopped, what stands at its end takes part: with nothing in its place, an answer whose
+    siblings all stopped would have no advantage, and the expected gradient would be smaller by the chance of that. It
+    may take part since it does not depend on the answer. No more than `followed` first answers of a tree go on; the
+    others did not stop.
     """
-    owner = {number: node for node in found for number in node.numbers}
-    sets: dict[int, dict[int, list[int]]] = {}
-    for node in found:
+    owner = {number: node for node in nodes for number in node.numbers}
+    parents = {node.parent for node in nodes}
+    sets: dict[int, dict[int, Peers]] = {}
+    ended: list[tuple[int, int, int]] = []
+    for node in nodes:
         above = node
         while len(above.numbers) == 1 and above.parent is not None:
             above = owner[above.parent]
-        sets.setdefault(node.turn, {}).setdefault(above.numbers.start, []).extend(node.numbers)
-    return {turn: list(own.values()) for turn, own in sets.items()}
+        start = above.numbers.start
+        sets.setdefault(node.turn, {}).setdefault(start, Peers([], [])).answers.extend(node.numbers)
+        for number in node.numbers[:followed] if node.parent is None else node.numbers:
+            if number not in parents:
+                ended.append((node.turn, start, number if node.is_attempt else node.parent))
+    for turn, start, attempt in ended:
+        for later in sets:
+            if later > turn and start in sets[later]:
+                sets[later][start].ended.append(attempt)
+    return {turn: list(by_group.values()) for turn, by_group in sets.items()}
 
 
 def advantages_of(
-    kind: str, sets: list[list[int]], rewards: list[float], counts: list[bool], accelerator: Accelerator,
-    penalties: list[float] | None = None,
+    kind: str, sets: list[Peers], rewards: list[float], counts: list[bool], accelerator: Accelerator,
+    penalties: list[float] | None = None, standing: Sequence[float | None] = (),
 ) -> dict[int, float]:  # fmt: skip
     """Computes advantages by number of the answer (`group_advantages`), for `sets` of answers that are compared.
 
     `rewards`, `counts` and `penalties`, the KL in the rewards, are by number; an answer that does not count gets 0 and
-    is in no mean. Some kinds use the rewards of all processes; for `batch` all sets of all processes are one.
+    is in no mean. `standing` is by number too: the reward of an attempt at which a chat ended, None without a verdict.
+    Some kinds use the rewards of all processes; for `batch` all sets of all processes are one.
     """
-    fields = (rewards, counts, penalties or [0.0] * len(rewards))
-    ranks = collect([[[[values[n] for n in own] for values in fields] for own in sets]], accelerator)
+    penalty_of = penalties or [0.0] * len(rewards)
+    local = [
+        [
+            [*(rewards[n] for n in answers), *(standing[n] or 0.0 for n in ended)],
+            [*(counts[n] for n in answers), *(standing[n] is not None for n in ended)],
+            [penalty_of[n] for n in (*answers, *ended)],
+        ]
+        for answers, ended in sets
+    ]
+    ranks = collect([local], accelerator)
     # a baseline must not depend on how prompts are distributed over processes
     every, before = flat(ranks), sum(map(len, ranks[: accelerator.process_index]))
     if not every:
         return {}
     sizes = [len(reward) for reward, *_ in every]
-    if kind == "leave_one_out" and max(sizes) < 2:  # chats that stop may leave nobody to be compared with
-        return {number: 0.0 for own in sets for number in own}
     if kind == "batch":
-        every = [[flat([own[field] for own in every]) for field in range(3)]]
+        every = [[flat([fields[i] for fields in every]) for i in range(3)]]
     reward, count, penalty = (
-        pad_sequence([torch.tensor(own[field]) for own in every], batch_first=True) for field in range(3)
+        pad_sequence([torch.tensor(fields[i]) for fields in every], batch_first=True) for i in range(3)
     )
-    values = group_advantages("group" if kind == "batch" else kind, reward, count, penalty if penalties else None)
+    how = "leave_one_out" if kind == "batch" else kind
+    values = group_advantages(how, reward, count, penalty if penalties else None)
     rows = values[0].split(sizes) if kind == "batch" else values
     mine = zip(sets, rows[before:], strict=False)
-    return {number: value for own, row in mine for number, value in zip(own, row.tolist(), strict=False)}
+    return {n: value for peers, row in mine for n, value in zip(peers.answers, row.tolist(), strict=False)}
 
 
 def leave_one_out(rewards: torch.Tensor, scored: torch.Tensor | None = None) -> torch.Tensor:
-    """Returns advantages r_i - mean of the others along the last dimension, (..., K) with K >= 2 (RLOO, 2402.14740).
+    """Returns advantages r_i - mean of the others along the last dimension, (..., K) (RLOO, arXiv 2402.14740).
 
     Entries that are not `scored` (bool, same shape) get 0 and count in no mean. A single scored entry gets 0 too.
     """
-    if rewards.shape[-1] < 2:
-        raise ValueError("leave_one_out needs at least two rewards in a group")
     scored = torch.ones_like(rewards, dtype=torch.bool) if scored is None else scored
     count = scored.sum(-1, keepdim=True)
     return _centred(rewards, scored) * (count / (count - 1).clamp(min=1))
 
 
 def against_others(penalty: torch.Tensor, scored: torch.Tensor) -> torch.Tensor:
-    """Subtracts from a penalty (..., K) the mean of the others along the last dimension; nothing if K = 1.
+    """Subtracts from a penalty (..., K) the mean of the others along the last dimension; nothing if there are none.
 
     Without this baseline the gradient would be as strong but noisier; a mean that includes the entry would weaken it.
     """
-    return leave_one_out(penalty, scored) if penalty.shape[-1] > 1 else torch.where(scored, penalty, 0.0)
+    is_alone = scored & (scored.sum(-1, keepdim=True) == 1)
+    return torch.where(is_alone, penalty, leave_one_out(penalty, scored))
 
 
 def _centred(rewards: torch.Tensor, scored: torch.Tensor) -> torch.Tensor:

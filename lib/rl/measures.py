@@ -62,8 +62,8 @@ def metrics_of(trees: list[Group], credit: Credit, judge: Judge, config: ScoreCo
     spreads = [
         (turns[turn - 1], {"reward_std": pstdev(rewards)})
         for turn, sets in compared(credit.nodes).items()
-        for numbers in sets
-        if (rewards := [earned[number] for number in numbers if number in earned])
+        for answers, _ in sets
+        if (rewards := [earned[number] for number in answers if number in earned])
     ]
     spreads = collect(spreads, accelerator)
     means = {

@@ -7,7 +7,7 @@ from functools import partial
 from operator import and_
 from typing import Any
 
-from lib.core.config import Eval, ScoreConfig, ScoreTrain
+from lib.core.config import ATTEMPT, Eval, ScoreConfig, ScoreTrain
 from lib.generators.remote import replies_of
 from lib.rl.credit import Credit, advantages_of, compared, credit_of, is_whole, overlong_penalty, scaled_by_role
 from lib.rl.curriculum import Curriculum, outcomes_of
@@ -189,21 +189,27 @@ class ScoreRun:
     ) -> tuple[list[float], list[bool]]:
         """Returns the advantage of each answer by number, and whether it counts; `penalties`: the KL in the rewards.
 
-        What an answer earned is compared, turn by turn, with what the others of its set earned.
+        What an answer earned is compared, turn by turn, with what the others of its set earned, and with the reward of
+        what stands where another chat has ended.
         """
-        earned, counts = self._earned(stage, found)
-        sets, advantage = compared(found), [0.0] * len(earned)
-        for turn in range(1, len(self.budgets) + 1):
-            counted = [each for each in sets.get(turn, []) if any(counts[number] for number in each)]
-            own = advantages_of(self.config.train.baseline, counted, earned, counts, self.accelerator, penalties)
-            for number, value in own.items():
+        train = self.config.train
+        earned, counts, standing = self._earned(stage, found)
+        advantage = [0.0] * len(earned)
+        sets = compared(found, train.followed_attempts)
+        for turn, name in enumerate(self.config.turns, start=1):
+            is_paid = self.recipe.pays_attempts or not name.startswith(ATTEMPT)
+            values = advantages_of(
+                train.baseline, sets.get(turn, []), earned, counts, self.accelerator, penalties,
+                standing if is_paid else [0.0] * len(standing),
+            )  # fmt: skip
+            for number, value in values.items():
                 advantage[number] = value
         if self.recipe.scales_roles:
             advantage = scaled_by_role(found, advantage, counts, self.accelerator)
         return advantage, counts
 
-    def _earned(self, stage: Stage, found: list[Node]) -> tuple[list[float], list[bool]]:
-        """Returns what the recipe pays each answer by number, and whether the answer counts.
+    def _earned(self, stage: Stage, found: list[Node]) -> tuple[list[float], list[bool], list[float | None]]:
+        """Returns by number what the recipe pays an answer, whether it counts, and its reward, None without a verdict.
 
         One that does not count is left out of the loss, including its KL: it was not judged, is masked, or is context,
         which the policy did not write now.
@@ -220,7 +226,8 @@ class ScoreRun:
                 value is not None and not node.group.is_context and is_whole(answer, masked)
                 for value, answer in zip(values, node.group.answers, strict=True)
             ]
-        return earned, counts
+        judged = zip(rewards, answers.answers, strict=True)
+        return earned, counts, [reward if answer.verdict.scored else None for reward, answer in judged]
 
     def _overlong(self, node: Node, answer: Answer) -> float:
         budget = self.budgets[node.turn - 1]

@@ -120,8 +120,8 @@ class ScoreTrain(TrainLoop):
     # which of two attempts earns the bonus. later: the one that has gained; both: the one before it too, which rewards
     # failing first and is there for experiments
     baseline: Literal["leave_one_out", "batch", "none"] = "leave_one_out"
-    # what is subtracted from a reward: the mean of its group without it, the mean of the batch, or nothing. With none,
-    # rewards that are never negative can only make sampled text more likely
+    # what is subtracted from a reward: the mean of the others of its group, that of the others of the batch, or
+    # nothing. With none, rewards that are never negative can only make sampled text more likely
     kl: KlKind = "k3"  # estimator of the KL (lib/rl/losses.py)
     kl_sample: Share = 1.0
     # share of the first attempts without an advantage (their own or a revision's) that is drawn for the KL, where it

@@ -21,6 +21,8 @@ from lib.rl.tree import Answer, Node
 class Reflect(CorrectionRecipe):
     """Pays reflections for the attempts behind them."""
 
+    pays_attempts = False
+
     def paid(self, node: Node, step: StepAnswers, stage: int) -> list[float | None]:
         """Returns what the answers of a group earn: attempts nothing."""
         if node.is_attempt:
