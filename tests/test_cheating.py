@@ -340,7 +340,8 @@ def earned(tree, train, stage=2):
     recipe = recipe_of(train)
     paid = [value for node in found for value in recipe.paid(node, step, stage)]
     counts, advantage = [value is not None for value in paid], [0.0] * len(paid)
-    for sets in compared(found).values():
+    for turn in range(1, max(node.turn for node in found) + 1):
+        sets = compared(found, turn)
         stands = [answer.verdict.reward * recipe.pays_attempts for answer in step.answers]
         values = advantages_of(train.baseline, sets, [value or 0.0 for value in paid], counts, ALONE, None, stands)
         for number, value in values.items():

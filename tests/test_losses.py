@@ -175,8 +175,8 @@ def advantages(stage, r1, r2, alpha=10.0, baseline="leave_one_out", **given):
     scored = by_number(given.get("scored1", every[attempt == 1]), given.get("scored2", every[attempt == 2]))
     penalties = by_number(given["penalty1"], given["penalty2"]) if "penalty1" in given else None
     found_by_number = {}
-    for sets in compared(found).values():
-        found_by_number |= advantages_of(baseline, sets, earned, scored, ALONE, penalties)
+    for turn in (1, 2):
+        found_by_number |= advantages_of(baseline, compared(found, turn), earned, scored, ALONE, penalties)
     values = torch.tensor([found_by_number[number] for number in range(len(rewards))])
     shape = torch.tensor(r2).shape
     return values[attempt == 1].view(shape[:2]), values[attempt == 2].view(shape)

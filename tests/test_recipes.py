@@ -99,22 +99,20 @@ def test_what_depends_on_a_missing_verdict_earns_nothing():
 
 
 def test_chats_that_stopped_are_compared_with_by_what_stands_at_their_end():
-    found = nodes([tree("221", "3")])
-    standing = [0.1, 0.2, 0.3, 0.4]
-    assert compared(found)[3] == [([3], [1])]  # after 3 the chat ended
-    assert compared(found, followed=1)[3] == [([3], [])]  # 3 was not followed: no chat ended there
-    for sets, advantage in ((compared(found), 0.5), (compared(found, followed=1), 0.0)):
-        values = advantages_of("leave_one_out", sets[3], [0, 0, 0, 0.7], [True] * 4, Accelerator(), None, standing)
+    found, standing = nodes([tree("221", "3")]), [0.1, 0.2, 0.3, 0.4]
+    for followed, peers, advantage in ((None, ([3], [1]), 0.5), (1, ([3], []), 0.0)):  # after 3 the chat ended, or not
+        assert (sets := compared(found, 3, followed)) == [peers]
+        values = advantages_of("leave_one_out", sets, [0, 0, 0, 0.7], [True] * 4, Accelerator(), None, standing)
         assert values == {3: pytest.approx(advantage)}
     penalties = [0.0, 0.2, 0.0, 0.3]
-    values = advantages_of("leave_one_out", compared(found, 1)[3], [0.0] * 4, [True] * 4, Accelerator(), penalties)
+    values = advantages_of("leave_one_out", compared(found, 3, 1), [0.0] * 4, [True] * 4, Accelerator(), penalties)
     assert values == {3: pytest.approx(-0.3)}  # the KL is paid by an answer that is compared with no other
 
 
 def test_a_check_that_ends_a_chat_leaves_the_attempt_that_it_is_about():
     found = nodes([joined(chat("1", "r"), chat("2", "w", "1"))])
     assert [node.name for node in found] == ["attempt1", "check1", "check1", "attempt2"]
-    assert compared(found) == {1: [([0, 1], [])], 2: [([2, 3], [])], 3: [([4], [0])]}
+    assert [compared(found, turn) for turn in (1, 2, 3)] == [[([0, 1], [])], [([2, 3], [])], [([4], [0])]]
 
 
 # -- losses: the same once more, from the trees, every answer in a text of its own, with plain autograd
@@ -234,6 +232,9 @@ def test_a_recipe_that_is_not_given_what_it_needs_is_refused(folder):
         ("train.recipe=reflect", "train.stage1_steps=0", "prompts.feedback=self"): (
             "feedback: self and stop: verdict",
         ),
+        ("train.recipe=multiturn", "train.followed_attempts=1"): ("one that is not followed would count as an end",),
+        ("train.recipe=ufo", "train.followed_attempts=1"): ("one that is not followed would count as an end",),
+        ("train.bonus_to=both", "train.followed_attempts=1"): ("not followed has no gain to be paid for",),
     }.items():
         with pytest.raises(ConfigError) as caught:
             load(ScoreConfig, Path("tiny.yaml"), list(overrides))

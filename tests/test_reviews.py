@@ -202,7 +202,7 @@ def share_of_each_verifier(right_of_ten):
     recipe = recipe_of(ScoreTrain(recipe="pag"))
     paid = [value for node in found for value in recipe.paid(node, step, 2)]
     advantage = [0.0] * len(paid)
-    for number, value in advantages_of("leave_one_out", compared(found)[2], paid, [True] * len(paid), ALONE).items():
+    for number, value in advantages_of("leave_one_out", compared(found, 2), paid, [True] * len(paid), ALONE).items():
         advantage[number] = value
     advantage = scaled_by_role(found, advantage, [True] * len(paid), ALONE)
     checks = [node.numbers for node in found if not node.is_attempt]
@@ -226,7 +226,7 @@ def test_checks_that_all_say_the_same_of_an_attempt_learn_nothing_from_it():
         group.answers.extend(group.answers * 3)
     found = nodes(trees)
     paid = [answer.verdict.reward for node in found for answer in node.group.answers]
-    checks = advantages_of("leave_one_out", compared(found)[2], paid, [True] * len(paid), ALONE)
+    checks = advantages_of("leave_one_out", compared(found, 2), paid, [True] * len(paid), ALONE)
     assert paid == [1.0, *[1.0] * 4, 0.0, *[0.0] * 4] and set(checks.values()) == {0.0}
 
 

@@ -187,7 +187,7 @@ class GspoRun:
         in_reward = train.kl == "k1_in_reward"
         has_penalties = in_reward and train.beta > 0
         penalties = kl_in_reward(self.policy, found, (train.beta,), self.step.batches) if has_penalties else None
-        sets = compared(found).get(1, [])
+        sets = compared(found, turn=1)
         advantage = advantages_of(self.loss.advantage, sets, rewards, counts, self.accelerator, penalties)
         earned, taught = [advantage[number] for number in range(len(rewards))], None
         if self.distiller:

@@ -76,8 +76,8 @@ class Peers(NamedTuple):
     ended: list[int]  # last attempts of the chats that stopped before this turn and would else have an answer here
 
 
-def compared(nodes: list[Node], followed: int | None = None) -> dict[int, list[Peers]]:
-    """Returns by turn the sets of answers that are compared with each other: those of a group.
+def compared(nodes: list[Node], turn: int, followed: int | None = None) -> list[Peers]:
+    """Returns the sets of answers of a turn that are compared with each other: those of a group.
 
     A group of one answer is compared with its siblings, the groups of one answer that follow answers of the same group.
     Where the chat of a sibling stopped, what stands at its end takes part: with nothing in its place, an answer whose
@@ -87,22 +87,19 @@ def compared(nodes: list[Node], followed: int | None = None) -> dict[int, list[P
     """
     owner = {number: node for node in nodes for number in node.numbers}
     parents = {node.parent for node in nodes}
-    sets: dict[int, dict[int, Peers]] = {}
-    ended: list[tuple[int, int, int]] = []
+    sets: dict[int, Peers] = {}
     for node in nodes:
         above = node
         while len(above.numbers) == 1 and above.parent is not None:
             above = owner[above.parent]
-        start = above.numbers.start
-        sets.setdefault(node.turn, {}).setdefault(start, Peers([], [])).answers.extend(node.numbers)
-        for number in node.numbers[:followed] if node.parent is None else node.numbers:
-            if number not in parents:
-                ended.append((node.turn, start, number if node.is_attempt else node.parent))
-    for turn, start, attempt in ended:
-        for later in sets:
-            if later > turn and start in sets[later]:
-                sets[later][start].ended.append(attempt)
-    return {turn: list(by_group.values()) for turn, by_group in sets.items()}
+        peers = sets.setdefault(above.numbers.start, Peers([], []))
+        if node.turn == turn:
+            peers.answers.extend(node.numbers)
+        elif node.turn < turn:
+            goes_on = node.numbers[:followed] if node.parent is None else node.numbers
+            ends = [number for number in goes_on if number not in parents]
+            peers.ended.extend(number if node.is_attempt else node.parent for number in ends)
+    return [peers for peers in sets.values() if peers.answers or peers.ended]
 
 
 def advantages_of(

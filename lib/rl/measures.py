@@ -60,9 +60,9 @@ def metrics_of(trees: list[Group], credit: Credit, judge: Judge, config: ScoreCo
     solved_by = Counter(collect(sorted(name for name, _ in solved), accelerator))
     turns = list(config.turns)
     spreads = [
-        (turns[turn - 1], {"reward_std": pstdev(rewards)})
-        for turn, sets in compared(credit.nodes).items()
-        for answers, _ in sets
+        (name, {"reward_std": pstdev(rewards)})
+        for turn, name in enumerate(turns, start=1)
+        for answers, _ in compared(credit.nodes, turn)
         if (rewards := [earned[number] for number in answers if number in earned])
     ]
     spreads = collect(spreads, accelerator)

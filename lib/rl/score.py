@@ -54,6 +54,9 @@ class ScoreRun:
         )  # fmt: skip
         self._sampled_at = self.policy.temperature
         self.recipe = recipe_of(train)
+        if train.followed == train.revisions_per_attempt == 1 and train.baseline == "leave_one_out":
+            said = "the one revision in a tree is compared with no other: later attempts have no advantage, only a KL"
+            session.screen.warn(said)
         self.objective = Objective(
             POLICY_LOSSES["score"], train.kl, turns=tuple(config.turns), correction=train.sampler_correction
         )
@@ -195,12 +198,11 @@ class ScoreRun:
         train = self.config.train
         earned, counts, standing = self._earned(stage, found)
         advantage = [0.0] * len(earned)
-        sets = compared(found, train.followed_attempts)
         for turn, name in enumerate(self.config.turns, start=1):
             is_paid = self.recipe.pays_attempts or not name.startswith(ATTEMPT)
             values = advantages_of(
-                train.baseline, sets.get(turn, []), earned, counts, self.accelerator, penalties,
-                standing if is_paid else [0.0] * len(standing),
+                train.baseline, compared(found, turn, train.followed_attempts), earned, counts, self.accelerator,
+                penalties, standing if is_paid else [0.0] * len(standing),
             )  # fmt: skip
             for number, value in values.items():
                 advantage[number] = value

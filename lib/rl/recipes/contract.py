@@ -50,15 +50,6 @@ class StepAnswers:
                 above = self.node_of[above].parent
         return found
 
-    @cached_property
-    def behind(self) -> list[list[int]]:
-        """Returns of each answer the numbers of the attempts that come next in its chats."""
-        found: list[list[int]] = [[] for _ in self.rewards]
-        for number, node in enumerate(self.node_of):
-            if node.is_attempt and self.before[number]:
-                found[self.before[number][-1]].append(number)
-        return found
-
     def gained(self, number: int, on: str) -> float | None:
         """Returns what an attempt gains over the one before, in `on`: match or reward; None without both verdicts."""
         before = self.before[number][-1]

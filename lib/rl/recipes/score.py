@@ -29,7 +29,7 @@ class Score(CorrectionRecipe):
         if stage == 1:
             return [*earned]
         if train.bonus_to == "both":
-            behind = [self._gained_behind(number, step) for number in node.numbers]
+            behind = [self._gained_behind(number, node, step) for number in node.numbers]
             earned = [reward + train.alpha * gain for reward, gain in zip(earned, behind, strict=True)]
         if node.attempt == 1:
             return [*earned]
@@ -38,8 +38,10 @@ class Score(CorrectionRecipe):
             None if gain is None else reward + train.alpha * gain for reward, gain in zip(earned, gains, strict=True)
         ]
 
-    def _gained_behind(self, number: int, step: StepAnswers) -> float:
-        """Returns what the attempts right behind an attempt gain over it, in the mean; 0 where there are none."""
-        gains = (step.gained(later, self.train.bonus_on) for later in step.behind[number])
+    def _gained_behind(self, number: int, node: Node, step: StepAnswers) -> float:
+        """Returns what the next attempts gain over an attempt, in the mean over its chats; 0 where a chat ends."""
+        chats = step.chats[number]
+        gains = [step.gained(chat[node.attempt], self.train.bonus_on) for chat in chats if len(chat) > node.attempt]
+        gains += [0.0] * (len(chats) - len(gains))
         judged = [gain for gain in gains if gain is not None]
         return fmean(judged) if judged else 0.0
