@@ -101,7 +101,8 @@ def test_what_depends_on_a_missing_verdict_earns_nothing():
 def test_chats_that_stopped_are_compared_with_by_what_stands_at_their_end():
     found, standing = nodes([tree("221", "3")]), [0.1, 0.2, 0.3, 0.4]
     for followed, peers, advantage in ((None, ([3], [1]), 0.5), (1, ([3], []), 0.0)):  # after 3 the chat ended, or not
-        assert (sets := compared(found, 3, followed)) == [peers]
+        sets = compared(found, 3, followed)
+        assert sets == [peers]
         values = advantages_of("leave_one_out", sets, [0, 0, 0, 0.7], [True] * 4, Accelerator(), None, standing)
         assert values == {3: pytest.approx(advantage)}
     penalties = [0.0, 0.2, 0.0, 0.3]

@@ -35,7 +35,7 @@ from lib.rl.preview import preview
 from lib.rl.score import ScoreRun, kl_weights
 from lib.rl.step import learning_rate
 from lib.rl.task import load_data, load_task
-from lib.rl.tree import nodes
+from lib.rl.tree import nodes, sample
 
 CONFIG = {
     "run_name": "tiny",
@@ -811,13 +811,14 @@ def test_first_attempts_of_the_base_are_context_alone(folder):
     run = make_run("train.base_first_attempts=0.5", moved=0.4)
     trees = run.sample(run.stages[1])
     rollouts = rollouts_of(trees)
-    assert [r.y1_by_base for r in rollouts] == [True] * 8 + [False] * 8
+    by_base = torch.tensor([r.y1_by_base for r in rollouts])
+    assert by_base.sum() == 8
     whole = run.credit(run.stages[1], trees)
     credit = by_rollout(whole, rollouts)
-    assert (credit.advantage1[:8] == 0).all()
-    assert (credit.advantage1[8:] != 0).any()
+    assert (credit.advantage1[by_base] == 0).all()
+    assert (credit.advantage1[~by_base] != 0).any()
     assert {n for n, is_learned in enumerate(whole.learned) if is_learned} == {
-        *(r.first for r in rollouts[8:]), *(r.second for r in rollouts)
+        *(r.first for r in rollouts if not r.y1_by_base), *(r.second for r in rollouts)
     }  # fmt: skip
     for r in rollouts:
         inputs = after(r.prompt1, r.y1.ids)
@@ -826,6 +827,22 @@ def test_first_attempts_of_the_base_are_context_alone(folder):
         author, other = (base, policy) if r.y1_by_base else (policy, base)
         torch.testing.assert_close(author, torch.tensor(r.y1.logps), rtol=0, atol=1e-4)
         assert not torch.allclose(other, torch.tensor(r.y1.logps), atol=1e-3)
+
+
+def test_whose_first_attempts_the_base_writes_is_drawn_by_lot(folder):
+    """As often as the share says, whatever the processes: one prompt and two are drawn as three are."""
+    run = make_run("train.base_first_attempts=0.3", "train.attempts_per_prompt=2", "train.revisions_per_attempt=1")
+    prompts = [run.task.prompts.prompt(row) for row in run.task.train[:3]]
+
+    def drawn(seed, start, end):
+        generator, task = torch.Generator().manual_seed(seed), run.task
+        part = prompts[start:end]
+        trees = sample(run.policy, task.prompts, part, task.judge, run.sampling, generator, first=start)
+        return [tree.is_context for tree in trees]
+
+    lots = [drawn(seed, 0, 3) for seed in range(20)]
+    assert 15 <= sum(map(sum, lots)) <= 21 and all(any(lot[i] for lot in lots) for i in range(3))
+    assert lots[:5] == [drawn(seed, 0, 1) + drawn(seed, 1, 3) for seed in range(5)]
 
 
 @pytest.mark.parametrize("shared", [True, False])

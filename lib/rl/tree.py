@@ -162,7 +162,7 @@ class Sampling:
     pad_id: int
     batch_size: int | None = None  # completions decoded at once, at most; None: what memory allows
     followed: int | None = None  # first answers to a prompt that others follow, at most; None: all
-    by_base: float = 0.0  # share of prompts whose first answers the reference model writes
+    by_base: float = 0.0  # share of prompts, drawn by lot, whose first answers the reference model writes
     engine: Engine = NATIVE
 
     def follows(self, path: TreePath) -> bool:
@@ -224,13 +224,15 @@ def sample(
         (*root, 0): _replayed(ids, sampling) for root in roots if (ids := asked[root].choice.first)
     }
     others: list[TreePath] = [root for root in roots if (*root, 0) not in written]
-    by_base = others[: round(len(others) * sampling.by_base)]  # rows come shuffled: the first are as good as any
+    # systematic sampling by one lot for all processes: the chance of each prompt is by_base, their number varies by 1
+    lot, share = seed / 2**62, sampling.by_base
+    by_base = [root for root in others if (root[0] * share + lot) % 1 < share]
     with memory_explained(decoding):
         if by_base:
             with policy.reference_mode():
                 written |= sampling.engine.generate(policy, {path: turn(path) for path in by_base}, decoding)
         turns = {path: follow(path, completion) for path, completion in written.items()}
-        turns |= {path: turn(path) for path in others[len(by_base) :]}
+        turns |= {path: turn(path) for path in others if path not in by_base}
         asking = {path: asked for path, asked in turns.items() if asked}
         written |= sampling.engine.generate(policy, asking, decoding, follow)
     verdicts: dict[TreePath, tuple[str, Verdict]] = {}

@@ -131,7 +131,7 @@ class ScoreTrain(TrainLoop):
     # 1/max_new_tokens (Dr. GRPO), using the larger of the two limits, so that tokens of both attempts weigh the same;
     # budget: 1/max_new_tokens of its own attempt; token: a mean over all tokens of the step
     base_first_attempts: Fraction = 0.0
-    # share of prompts whose first attempts are sampled from the base model, as context only
+    # share of prompts, drawn by lot, whose first attempts are sampled from the base model, as context only
     fresh_optimizer_per_stage: bool = True  # true: stage II starts without AdamW's moments
 
     def has_steps(self, stage: int) -> bool:
