@@ -1,11 +1,13 @@
 """Every adapter of the shelf on tiny models of four kinds: it begins as nothing, learns, switches off, saves, folds."""
 
 import copy
+from collections import OrderedDict
 
 import pytest
 import torch
 from conftest import after, part
 from helpers.weights import move
+from peft import LoraConfig, inject_adapter_in_model
 from torch import nn
 from transformers import AutoConfig, AutoModelForCausalLM
 
@@ -141,6 +143,22 @@ def test_weights_take_over_where_the_algebra_is_exact(case, kind, lora):
     assert shelf_of(base) is None and {n for n, _ in base.named_parameters()} == {
         n for n, _ in model_of(kind).named_parameters()
     }
+
+
+def test_the_norm_that_dora_divides_by_has_no_gradient_as_the_documentation_says():
+    """A row of W + BA divided by its norm does not change with its length, and yet B has a gradient along the row."""
+    layer = nn.Sequential(OrderedDict(x=nn.Linear(4, 3, bias=False)))
+    config = LoraConfig(r=4, lora_alpha=4, use_dora=True, target_modules=["x"])
+    layer = inject_adapter_in_model(config, layer).x
+    a, b, length = (part["default"].weight for part in (layer.lora_A, layer.lora_B, layer.lora_magnitude_vector))
+    a.data.copy_(torch.eye(4))
+    rows, x = layer.weight.detach(), torch.tensor([[1.0, -2.0, 0.5, 3.0]])
+    layer(x).sum().backward()
+    unit = rows / rows.norm(dim=1, keepdim=True)
+    torch.testing.assert_close(length.grad, unit @ x[0])
+    along = (b.grad * unit).sum(1)
+    torch.testing.assert_close(along, unit @ x[0])  # 0 if the norm had a gradient too
+    assert along.abs().min() > 0.01
 
 
 @pytest.mark.parametrize(

@@ -149,8 +149,11 @@ def sampler_weights(
 ) -> torch.Tensor:
     """Returns importance weights pi_old / mu of tokens (N,) that another engine sampled, without gradient.
 
-    `level: sequence` is the product over an answer, and unbiased; `token` is biased. Weights above `cap` are truncated
-    to it (truncated importance sampling), or, with `beyond: mask`, set to 0.
+    `level: sequence` is the product over an answer. It is unbiased for answers to a prompt that no policy wrote. For an
+    answer that follows others of the policy it is not, since the other engine sampled these too: the product over the
+    whole path would be, at the price of a forward pass of what has no gradient, and for a recipe that pays an answer by
+    what follows it, over that as well. `token` is biased. Weights above `cap` are truncated to it (truncated importance
+    sampling), or, with `beyond: mask`, set to 0; either adds a bias.
     """
     log_weight = (old_logp - sampled_logp).detach()
     if level == "sequence":

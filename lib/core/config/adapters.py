@@ -31,8 +31,8 @@ class Lora(Tuner):
     """Low-rank updates of linear layers. Dropout is absent on purpose: it would give the KL a noise floor."""
 
     kind: Literal["lora", "dora", "rslora"] = "lora"
-    # dora: with a trained length of each row of the weight (Liu et al. 2024); rslora: the update is scaled by
-    # alpha / sqrt(r) (Kalajdzievski 2023)
+    # dora: with a trained length of each row of the weight (Liu et al. 2024), whose norm is a constant in the backward
+    # pass; rslora: the update is scaled by alpha / sqrt(r) (Kalajdzievski 2023)
     r: Count = 16  # rank
     alpha: Positive = 16  # the update is scaled by alpha / r
 

@@ -119,7 +119,9 @@ class TrainedSampling(Section):
 class SamplerCorrection(Section):
     """Importance weights for samples of an engine whose log-probs differ from those that are trained."""
 
-    level: Literal["sequence", "token"] = "sequence"  # one weight per answer or per token; only sequence is unbiased
+    level: Literal["sequence", "token"] = "sequence"
+    # one weight per answer or per token. sequence is unbiased up to `cap` for first attempts and single answers; for
+    # later attempts and for token a bias is left
     cap: Annotated[float, Field(ge=1)] = 2.0  # weights are truncated at this
     beyond: Literal["truncate", "mask"] = "truncate"  # for weights above `cap`; truncate: to the cap; mask: to 0
 
