@@ -233,9 +233,9 @@ def test_a_recipe_that_is_not_given_what_it_needs_is_refused(folder):
         ("train.recipe=reflect", "train.stage1_steps=0", "prompts.feedback=self"): (
             "feedback: self and stop: verdict",
         ),
-        ("train.recipe=multiturn", "train.followed_attempts=1"): ("one that is not followed would count as an end",),
-        ("train.recipe=ufo", "train.followed_attempts=1"): ("one that is not followed would count as an end",),
-        ("train.bonus_to=both", "train.followed_attempts=1"): ("not followed has no gain to be paid for",),
+        ("train.recipe=multiturn", "train.followed_attempts=1"): ("and nothing follows some",),
+        ("train.recipe=ufo", "train.followed_attempts=1"): ("and nothing follows some",),
+        ("train.bonus_to=both", "train.followed_attempts=1"): ("and nothing follows some",),
     }.items():
         with pytest.raises(ConfigError) as caught:
             load(ScoreConfig, Path("tiny.yaml"), list(overrides))

@@ -1010,12 +1010,17 @@ def test_a_killed_process_ends_the_others_and_all_resume(template, tmp_path, kil
 
 
 @long
-@pytest.mark.parametrize("baseline", ["leave_one_out", "batch"])
-def test_the_number_of_processes_does_not_change_an_update(template, tmp_path, baseline):
+@pytest.mark.parametrize(
+    "more",
+    [("train.baseline=leave_one_out",), ("train.baseline=batch",),
+     ("prompts.stop=verdict", "train.revisions_per_attempt=1", "train.base_first_attempts=0.3",
+      "curriculum.replay=null", "optimizer.learning_rate=0.001")],
+)  # fmt: skip
+def test_the_number_of_processes_does_not_change_an_update(template, tmp_path, more):
     """Five prompts, shared as two and three, or as one, one, one and two: the same texts, evaluations and updates."""
     # a large alpha keeps every gradient far from AdamW's epsilon, where the last bit of a sum moves a weight
-    options = (*SHORT, f"train.baseline={baseline}", "train.length_norm=token", "train.micro_batch_tokens=130",
-               "train.alpha=10", "optimizer.learning_rate=0.005")  # fmt: skip
+    options = (*SHORT, "train.length_norm=token", "train.micro_batch_tokens=130", "train.alpha=10",
+               "optimizer.learning_rate=0.005", *more)  # fmt: skip
     options += tuple(f"train.stage{stage}_{each}" for stage in (1, 2) for each in ("batch_size=5", "steps=1"))
     moments.alike(Run, template, tmp_path, options)
 

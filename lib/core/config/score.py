@@ -162,13 +162,13 @@ class ScoreTrain(TrainLoop):
         if (self.followed_attempts or 0) > self.attempts_per_prompt:
             keys = ("followed_attempts", "attempts_per_prompt")
             yield keys, f"of {self.attempts_per_prompt} first attempts no more can be followed: lower the former"
-        if self.followed < self.attempts_per_prompt and self.recipe in ("multiturn", "ufo"):
-            keys = ("recipe", "followed_attempts")
-            told = "pays a first attempt by the end of its chat, and one that is not followed would count as an end"
-            yield keys, f"{self.recipe} {told}: set followed_attempts: null"
-        if self.followed < self.attempts_per_prompt and self.recipe == "score" and self.bonus_to == "both":
-            keys = ("bonus_to", "followed_attempts")
-            yield keys, "a first attempt that is not followed has no gain to be paid for: set followed_attempts: null"
+        is_paid_by_the_next = self.recipe in ("multiturn", "ufo") or (self.recipe, self.bonus_to) == ("score", "both")
+        if is_paid_by_the_next and self.followed < self.attempts_per_prompt:
+            keys = ("recipe", "bonus_to", "followed_attempts")
+            yield (
+                keys,
+                "a first attempt is paid by what follows it, and nothing follows some: set followed_attempts: null",
+            )
         if self.recipe == "thinktwice" and self.followed != 1:
             yield ("recipe", "followed_attempts"), "thinktwice reviews one solution of each prompt: set the latter to 1"
         if self.recipe == "thinktwice" and self.revisions_per_attempt == 1 and self.baseline == "leave_one_out":

@@ -40,8 +40,7 @@ class Score(CorrectionRecipe):
 
     def _gained_behind(self, number: int, node: Node, step: StepAnswers) -> float:
         """Returns what the next attempts gain over an attempt, in the mean over its chats; 0 where a chat ends."""
-        chats = step.chats[number]
-        gains = [step.gained(chat[node.attempt], self.train.bonus_on) for chat in chats if len(chat) > node.attempt]
-        gains += [0.0] * (len(chats) - len(gains))
+        on = self.train.bonus_on
+        gains = [step.gained(chat[node.attempt], on) if chat[node.attempt :] else 0.0 for chat in step.chats[number]]
         judged = [gain for gain in gains if gain is not None]
         return fmean(judged) if judged else 0.0
