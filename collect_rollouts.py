@@ -381,7 +381,8 @@ async def judge_aside(
 def judged(judge: Judge, config: CollectConfig, job: RolloutJob, episode: Episode) -> dict[str, Any]:
     """Returns the judge's verdict on a rollout; the reward is null if it could not be computed."""
     try:
-        [score] = judge([episode.answer], [job.row], [job.messages])
+        is_finished = episode.ended == "answer" and episode.reasoning_ended
+        [score] = judge([episode.answer], [job.row], [job.messages], [is_finished])
     except RewardError as error:
         raise error.told(config.run_dir, f"rollout {job.id}: ", "; fix it, then continue with --resume") from error
     return {

@@ -63,7 +63,7 @@ from lib.core.config import (
     obstacles_everywhere,
     parser,
 )
-from lib.core.console import answered
+from lib.core.console import answered, cut_off
 from lib.core.errors import FINISHED, ConfigError, run_script
 from lib.core.registry import matchers
 from lib.report import eval_tables, paired
@@ -130,6 +130,9 @@ def main() -> int:
                 append(path, row)
     screen.heading(f"{adapter or 'base'} of {config.model.full_name}")
     screen.say("\n".join(tables(rows)))
+    for row in rows:
+        if text := cut_off(row):
+            screen.warn(f"{answered(row)}: {text}")
     return FINISHED
 
 

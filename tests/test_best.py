@@ -27,7 +27,7 @@ def threes(predictions):
     return [Judged({"odd": sum(c in "13579" for c in p) / 4, "brief": -len(p) / 40}, "3" in p) for p in predictions]
 """
 BEST = CONFIG | {
-    "reward": {"fn": "threes.threes"},
+    "reward": {"fn": "threes.threes", "accept_cut": True},
     "optimizer": {"learning_rate": 0.05, "warmup_steps": 2, "schedule": "cosine"},
     "dataset": {**CONFIG["dataset"], "test_split_size": 12},  # a quarter to choose by
     "eval": {**CONFIG["eval"], "greedy_too": False, "samples_per_prompt": 4},

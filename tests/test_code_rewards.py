@@ -84,6 +84,15 @@ def test_components_of_the_gated_reward(text, parts):
     assert score.match == (parts.get("tests") == 0.8)
 
 
+def test_a_program_that_runs_on_until_it_is_cut_off_is_malformed():
+    text = block(RIGHT, after="final answer: above. And then")
+    for reward, earned in (("code", -0.07), ("code_tests", 0.0)):
+        judge = judge_of(reward)
+        whole, cut = judge([text] * 2, [ROW] * 2, finished=[True, False])
+        assert whole.match and whole.reward == 1 and not cut.match and cut.reward == pytest.approx(earned)
+        assert cut.malformed == "cut off by the token limit"
+
+
 @pytest.mark.parametrize(("words", "bonus"), [(190, 0.2), (350, 0.1), (600, 0.0)])
 def test_a_right_program_earns_more_the_shorter_it_is(words, bonus):
     text = block(RIGHT)

@@ -1,6 +1,6 @@
 import pytest
 
-from lib.core.console import Screen
+from lib.core.console import Screen, cut_off
 
 RATES = {"acc_attempt1": 0.5, "acc_attempt2": 0.75, "delta": 0.25, "i_to_c": 0.3, "c_to_i": 0.05}
 ENDS = {f"{key}_ci95": [value - 0.01, value + 0.01] for key, value in RATES.items()}
@@ -53,6 +53,22 @@ def test_a_revision_beside_a_fresh_draw_is_told_where_it_was_measured(told):
     alone = told("table", [row | {f"{key}_ci95": [None, None] for key in rates}], "a run")
     assert "attempt 1 the revision is right 0.348 [of one question], a fresh" in alone
     assert table.count("fresh") == 1 and "fresh" not in told("evaluation", EVALUATION | FORMED)
+
+
+@pytest.mark.parametrize(
+    ("shares", "warned"),
+    [
+        ({"truncated_attempt1": 0.1, "truncated_attempt2": 0.1}, ""),
+        ({"truncated_attempt1": 0.02, "truncated_attempt2": 0.46}, "46% of attempt 2|max_new_tokens_attempt2"),
+        ({"truncated_attempt1": 0.2, "truncated_attempt2": 0.2, "truncated_attempt3": 0.3},
+         "attempt 1 and 20% of attempt 2 and 30% of|max_new_tokens_attempt1 and generation.max_new_tokens_attempt2"),
+        ({"truncated": 0.76}, "76% of the answers|max_new_tokens"), ({"truncated": 0.0}, ""), ({}, ""),
+    ],
+)  # fmt: skip
+def test_cut_answers_are_told_with_the_budget_to_raise(shares, warned):
+    text = cut_off(shares)
+    assert bool(text) == bool(warned) and all(part in text for part in warned.split("|"))
+    assert not warned or text.endswith(warned.rpartition("|")[2])
 
 
 def test_what_is_well_formed_is_told_of_single_answers(told):

@@ -306,7 +306,7 @@ CONFIG = {
     "dataset": {"name": "rows.jsonl", "test_split_size": 6},
     "prompts": {"user": "{question}", "self_correction": "R", "feedback": "verdict", "feedback_tokens": 16,
                 "verdict": {"right": "a", "wrong": "b {self_correction}"}},
-    "reward": {"fn": "test_feedback.starts_low"},
+    "reward": {"fn": "test_feedback.starts_low", "accept_cut": True},
     "generation": {"max_prompt_length_attempt1": 8, "max_prompt_length_attempt2": 64, "max_new_tokens_attempt1": 8,
                    "max_new_tokens_attempt2": 6},
     "train": {"stage1_steps": 1, "stage2_steps": 1, "stage1_batch_size": 4, "stage2_batch_size": 4,

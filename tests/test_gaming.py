@@ -145,6 +145,33 @@ def test_no_honest_text_is_refused(format, match):
                 assert score.match and score.well_formed and score.reward == 1, (row, score)
 
 
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_text_that_was_cut_off_earns_nothing(format):
+    """Not even one whose answer block is closed, nor by a reward that reads the text itself."""
+    rows = [row for row in HONEST if format in row["right_in"]]
+    rewards = ["exact_match", "math", "gaming_is_written", *SUMS[:1], *(FOR_FORMATS if format in IN_TAGS else ())]
+    rewards = rewards if format in IN_TAGS else rewards[:3]
+    for reward in rewards:
+        columns, cut = [{"target": row["target"]} for row in rows], [False] * len(rows)
+        texts = [row["text"] for row in rows]
+        for score in judge_by(reward, target_extractor="identity", format=format)(texts, columns, finished=cut):
+            assert (score.reward, score.match, score.answer) == (0, False, "") and score.malformed.startswith("cut off")
+        accepting = judge_by(reward, target_extractor="identity", format=format, accept_cut=True)
+        assert accepting(texts, columns, finished=cut) == accepting(texts, columns)
+
+
+def test_puzzles_and_programs_that_were_cut_off_earn_nothing():
+    solved = [row for row in PUZZLES if "strict" in row["right_in"]]
+    for name in FOR_PUZZLES:
+        judge = judge_by(name, list(PUZZLES[0]), None, format="answer")
+        for score in judge([row["text"] for row in solved], solved, finished=[False] * len(solved)):
+            assert (score.reward, score.match, score.well_formed) == (0, False, False)
+    judge = judge_by("crossword", ("target", "enumeration"), format="think_answer")
+    solved = [row for row in CROSSWORD if "strict" in row["right_in"]]
+    for score in judge([row["text"] for row in solved], solved, finished=[False] * len(solved)):
+        assert (score.reward, score.match, score.well_formed) == (0, False, False)
+
+
 def test_half_of_the_pairs_are_equal():
     assert len({(row["prediction"], row["target"]) for row in PAIRS}) == len(PAIRS) == 300
     assert sum(bool(row["equal"]) for row in PAIRS) == 150

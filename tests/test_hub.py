@@ -37,7 +37,7 @@ CONFIG = {
     "model": {"backend": "plain", "max_seq_length": 64, "adapters": {"lora": {"r": 2, "alpha": 4}}},
     "dataset": {"name": "rows.jsonl", "test_split_size": 4},
     "prompts": {"user": "{question}", "self_correction": "again"},
-    "reward": {"fn": "hub_reward.digits"},
+    "reward": {"fn": "hub_reward.digits", "accept_cut": True},
     "generation": {"max_prompt_length_attempt1": 16, "max_prompt_length_attempt2": 40, "max_new_tokens_attempt1": 4,
                    "max_new_tokens_attempt2": 4},
     "optimizer": {"learning_rate": 0.01},

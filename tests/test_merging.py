@@ -41,7 +41,7 @@ SFT = {
 SCORE = {
     "run_name": "score", "model": MODEL | {"adapters": {"lora": {"r": 2, "alpha": 4}}},
     "dataset": {"name": "rows.jsonl", "test_split_size": 8},
-    "prompts": {"user": "{question}", "self_correction": "?"}, "reward": {"fn": "few_scores.few"},
+    "prompts": {"user": "{question}", "self_correction": "?"}, "reward": {"fn": "few_scores.few", "accept_cut": True},
     "generation": {"max_prompt_length_attempt1": 8, "max_prompt_length_attempt2": 32, "max_new_tokens_attempt1": 6,
                    "max_new_tokens_attempt2": 6},
     "optimizer": {"learning_rate": 0.01},

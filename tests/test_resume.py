@@ -47,7 +47,7 @@ CONFIG = {
     "model": {"name": "base", "backend": "plain", "max_seq_length": 64, "adapters": {"lora": {"r": 2, "alpha": 4}}},
     "dataset": {"name": "rows.jsonl", "test_split_size": 6},
     "prompts": {"user": "{question}", "self_correction": "again"},
-    "reward": {"fn": "my_reward.odd_digits"},
+    "reward": {"fn": "my_reward.odd_digits", "accept_cut": True},
     "generation": {
         "max_prompt_length_attempt1": 8, "max_prompt_length_attempt2": 32,
         "max_new_tokens_attempt1": 4, "max_new_tokens_attempt2": 4,
@@ -189,7 +189,8 @@ def test_every_recipe_is_resumed(recipe, template, tmp_path):
         "model": CONFIG["model"] | {"max_seq_length": 128},
         "prompts": CONFIG["prompts"] | {"verdict": {"right": "gain", "wrong": "again"}} | own.get("prompts", {}),
         "generation": CONFIG["generation"] | {"max_prompt_length_attempt2": 60},
-        "train": train | own.get("train", {}), "reward": {"fn": "my_reward.right_if_odd"}, "eval": {"max_examples": 4},
+        "train": train | own.get("train", {}), "reward": {"fn": "my_reward.right_if_odd", "accept_cut": True},
+        "eval": {"max_examples": 4},
     }  # fmt: skip
     straight, mine = (moments.Run("train", template, tmp_path / name, config) for name in ("straight", "mine"))
     straight.start(journal="journal.json")

@@ -42,7 +42,7 @@ CONFIG = {
     "model": {"backend": "plain", "max_seq_length": 128, "adapters": {"lora": {"r": 4, "alpha": 8}}},
     "dataset": {"name": "rows.jsonl", "test_split_size": 6},
     "prompts": {"user": "{question}", "self_correction": "R"},
-    "reward": {"fn": "test_score.share_of_digits"},
+    "reward": {"fn": "test_score.share_of_digits", "accept_cut": True},
     "generation": {
         "max_prompt_length_attempt1": 8, "max_prompt_length_attempt2": 64, "max_new_tokens_attempt1": 8,
         "max_new_tokens_attempt2": 6,
@@ -339,6 +339,20 @@ def test_a_chat_of_many_attempts_fits_with_its_instructions(folder):
     make_run(*tight, f"model.max_seq_length={40 + 4 * r}")
     with pytest.raises(ConfigError, match=rf"got {39 + 4 * r}, but a chat may have {40 + 4 * r} tokens"):
         make_run(*tight, f"model.max_seq_length={39 + 4 * r}")
+
+
+def test_an_attempt_that_was_cut_off_earns_nothing_unless_the_config_says_so(folder):
+    strict, lenient = (
+        [answer for node in nodes(run.sample(run.stages[1])) for answer in node.group.answers]
+        for run in (make_run("reward.accept_cut=false"), make_run())
+    )
+    pairs = list(zip(strict, lenient, strict=True))
+    assert {mine.completion.finished for mine, _ in pairs} == {True, False}
+    for mine, theirs in pairs:
+        assert mine.text == theirs.text
+        is_cut = not mine.completion.finished
+        assert mine.verdict.malformed == ("cut off by the token limit" if is_cut else theirs.verdict.malformed)
+        assert mine.verdict.reward == (0 if is_cut else theirs.verdict.reward)
 
 
 def test_attempts_that_were_cut_off_are_priced_or_left_out(folder):

@@ -58,7 +58,7 @@ CONFIG = {
     "model": {"backend": "plain", "max_seq_length": 128, "adapters": {"lora": {"r": 4, "alpha": 8}}},
     "dataset": {"name": "rows.jsonl", "test_split_size": 6},
     "prompts": {"user": "{question}", "hinted": "{question} {hint}"},
-    "reward": {"fn": "test_selfplay.share_of_digits"},
+    "reward": {"fn": "test_selfplay.share_of_digits", "accept_cut": True},
     "generation": {"max_prompt_length": 8, "max_new_tokens": 8},
     "optimizer": {"learning_rate": 1e-4},
     "train": {"steps": 3, "batch_size": 4, "group_size": 4, "minibatches": 2},
@@ -360,7 +360,7 @@ def test_the_past_answers_as_it_was(folder):
         randomness = torch.get_rng_state(), run.session.generator.get_state()
         before = texts(opponent.end(0, asked[:6]))
         assert len(opponent.said[0]) == 6 and all(before)
-        opponent.said[0] = dict.fromkeys(opponent.said[0], "kept")
+        opponent.said[0] = dict.fromkeys(opponent.said[0], ("kept", True))
         assert texts(opponent.end(0, asked[5:8]))[:1] == ["kept"] and len(opponent.said[0]) == 8  # asked once, each
         move(run.policy.trainable, 0.3, seed=2)
         opponent.refresh(1)

@@ -40,7 +40,7 @@ CONFIG = {
     "model": {"name": "base", "backend": "plain", "max_seq_length": 112, "adapters": {"lora": {"r": 2, "alpha": 4}}},
     "dataset": {"name": "rows.jsonl", "test_split_size": HELD_OUT, "target_field": "answer"},
     "prompts": {"user": "{question}", "hinted": "{question} {hint}"},
-    "reward": {"fn": "my_reward.ones_and_threes"},
+    "reward": {"fn": "my_reward.ones_and_threes", "accept_cut": True},
     "generation": {"max_prompt_length": 10, "max_new_tokens": 6},
     "optimizer": {"learning_rate": 0.02, "warmup_steps": 2, "schedule": "cosine"},
     "train": {"steps": STEPS, "batch_size": BATCH, "group_size": 3, "minibatches": 1, "micro_batch_tokens": 150,

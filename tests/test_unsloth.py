@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[1]
 SCORE = {
     "dataset": {"name": "rows.jsonl", "test_split_size": 6},
     "prompts": {"user": "{question}", "self_correction": "R"},
-    "reward": {"fn": "share_of_a.reward"},
+    "reward": {"fn": "share_of_a.reward", "accept_cut": True},
     "generation": {
         "max_prompt_length_attempt1": 16, "max_prompt_length_attempt2": 64, "max_new_tokens_attempt1": 10,
         "max_new_tokens_attempt2": 10,

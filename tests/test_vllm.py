@@ -191,7 +191,7 @@ TASK = {
     "seed": 1,
     "model": {"backend": "plain", "max_seq_length": 64, "adapters": {"lora": {"r": 8, "alpha": 16}}},
     "dataset": {"name": "rows.jsonl", "target_field": "answer", "test_split_size": 4},
-    "reward": {"fn": "digit_reward.digits"},
+    "reward": {"fn": "digit_reward.digits", "accept_cut": True},
     "optimizer": {"learning_rate": 0.01},
     "eval": {"max_examples": 4, "selection_examples": 0},
 }

@@ -104,6 +104,20 @@ def attempts_of(row: dict, key: str = "acc") -> list[int]:
     return list(takewhile(lambda number: f"{key}_attempt{number}" in row, count(1)))
 
 
+def cut_off(row: dict) -> str:
+    """Names the budgets at which more than a tenth of the answers were cut off; "" where there are none."""
+    shares, keys = [], []
+    for number in attempts_of(row, "truncated") or [0]:  # 0: single answers
+        share = row.get(f"truncated_attempt{number}" if number else "truncated", 0)
+        if share > 0.1:
+            shares.append(f"{share:.0%} of {f'attempt {number}' if number else 'the answers'}")
+            keys.append(f"generation.max_new_tokens{f'_attempt{min(2, number)}' if number else ''}")
+    if not shares:
+        return ""
+    cut, raised = " and ".join(shares), " and ".join(dict.fromkeys(keys))
+    return f"{cut} cut off, which is malformed unless reward.accept_cut is set: raise {raised}"
+
+
 def samples_of(rows: list[dict]) -> str:
     """Describes the sample sizes behind a table of `rows`, per temperature, and which held-out rows were used."""
     parts = []
@@ -268,6 +282,8 @@ class Screen:
         """Prints the line of one evaluation, of several attempts or of single answers."""
         text = _attempts(row) if "delta" in row else _single_answers(row)
         self._console.print(Text(f"eval {row['when']}: {text}, n = {row['n']}, {answered(row)}", style="bold cyan"))
+        if text := cut_off(row):
+            self.warn(f"eval {row['when']}: {text}")
 
     def table(self, rows: list[dict], title: str) -> None:
         """Prints a row per evaluation: accuracies and what they come to, each above its 95 % interval."""

@@ -9,7 +9,7 @@ with rewards of 0 and 1 alone, no more than a filter of prompts), or the choice 
 import random
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import pstdev
 from typing import Any
 
@@ -125,14 +125,14 @@ class ServerOpponent:
     def end(self, begun: "Future", prompts: list[Prompt]) -> list[OpponentAnswer]:
         """Waits for the answers, and returns them judged."""
         outcomes = self.remote.answers(begun)
-        replies = [(i, outcome) for i, outcome in enumerate(outcomes) if isinstance(outcome, Reply)]
-        answers = [OpponentAnswer(error=str(outcome)) for outcome in outcomes]
+        replies = {i: outcome for i, outcome in enumerate(outcomes) if isinstance(outcome, Reply)}
         thinking = self.config.opponent.thinking
-        texts = [reply.written(thinking.open_tag, thinking.close_tag) for _, reply in replies]
-        known = _opponent_answers(texts, [prompts[i] for i, _ in replies], self.judge)
-        for (i, reply), answer in zip(replies, known, strict=True):
-            answers[i] = replace(answer, finished=reply.finished)
-        return answers
+        said = [(reply.written(thinking.open_tag, thinking.close_tag), reply.finished) for reply in replies.values()]
+        judged_replies = iter(_opponent_answers(said, [prompts[i] for i in replies], self.judge))
+        return [
+            next(judged_replies) if i in replies else OpponentAnswer(error=str(outcome))
+            for i, outcome in enumerate(outcomes)
+        ]
 
     def refresh(self, step: int) -> None:
         """Does nothing: servers do not change."""
@@ -153,7 +153,7 @@ class SnapshotOpponent:
         self.settings: Snapshots = config.opponent.snapshots
         self.pool: dict[int, list] = {0: policy.snapshot()}  # step -> weights
         self.alphas: dict[int, float] = {0: policy.alpha}  # step -> how far the warm-up had come
-        self.said: dict[int, dict[str, str]] = {0: {}}  # step -> prompt -> text
+        self.said: dict[int, dict[str, tuple[str, bool]]] = {0: {}}  # step -> prompt -> text, and whether it ended
 
     def begin(self, prompts: list[Prompt], step: int) -> int:
         """Returns which snapshot plays, by seed and step alone; the initial policy (0) where `step` is EVALUATION."""
@@ -176,7 +176,8 @@ class SnapshotOpponent:
             turns = {paths[key]: Turn(each.ids, self.sampling.max_new_tokens[0]) for key, each in new.items()}
             with self.policy.with_adapter(self.pool[begun], self.alphas[begun]), memory_explained(decoding):
                 written = self.sampling.engine.generate(self.policy, turns, decoding)
-            said.update({key: self.renderer.text(written[(*paths[key], 0)]) for key in new})
+            ended = {key: written[(*paths[key], 0)] for key in new}
+            said.update({key: (self.renderer.text(answer), answer.finished) for key, answer in ended.items()})
         return _opponent_answers([said[key] for key in keys], prompts, self.judge)
 
     def refresh(self, step: int) -> None:
@@ -188,11 +189,12 @@ class SnapshotOpponent:
 
     def state_dict(self) -> dict:
         """Returns the pool and its answers."""
-        return {"pool": self.pool, "alphas": self.alphas, "said": self.said}
+        return {"pool": self.pool, "alphas": self.alphas, "answers": self.said}
 
     def load_state_dict(self, state: dict) -> None:
         """Sets the pool and its answers."""
-        self.pool, self.said = state["pool"], state["said"]
+        self.pool = state["pool"]
+        self.said = state.get("answers", {step: {} for step in self.pool})  # earlier versions kept texts alone
         self.alphas = state.get("alphas", dict.fromkeys(self.pool, 1.0))  # absent in earlier versions
 
 
@@ -208,10 +210,14 @@ def play(
     return [Game(*each) for each in zip(groups, answers, strict=True)]
 
 
-def _opponent_answers(texts: list[str], prompts: list[Prompt], judge: Judge) -> list[OpponentAnswer]:
+def _opponent_answers(said: list[tuple[str, bool]], prompts: list[Prompt], judge: Judge) -> list[OpponentAnswer]:
+    """Judges texts, each with whether it ended."""
+    texts, finished = [text for text, _ in said], [is_finished for _, is_finished in said]
     return [
-        OpponentAnswer(text, verdict if verdict.scored else None, "" if verdict.scored else "it could not be judged")
-        for text, verdict in judged(judge, texts, prompts)
+        OpponentAnswer(
+            text, verdict if verdict.scored else None, "" if verdict.scored else "it could not be judged", ended
+        )
+        for (text, verdict), ended in zip(judged(judge, texts, prompts, finished), finished, strict=True)
     ]
 
 

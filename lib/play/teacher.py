@@ -133,7 +133,7 @@ class Teacher:
         prompt = group.prompt
         text = reply.whole(self.settings.thinking.open_tag, self.settings.thinking.close_tag)
         written = reply.written(self.settings.thinking.open_tag, self.settings.thinking.close_tag)
-        [(_, verdict)] = judged(self.judge, [written], [prompt])
+        [(_, verdict)] = judged(self.judge, [written], [prompt], [reply.finished])
         if verdict.scored and verdict.match:
             result.counts["solutions_right"] += 1
             result.rows.append(_row(prompt.messages, text, verdict.reward, "teacher"))

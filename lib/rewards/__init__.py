@@ -16,9 +16,10 @@ what it needs (collect_rollouts.py calls it for one rollout at a time, from seve
 
 It returns for each prediction a finite number, a dict of named components whose sum is the reward, or a `Judged`, which
 may decide the match and what is malformed as well, or say that a prediction could not be judged and must be left out of
-the loss. A malformed prediction is never right. Where a column has the name of something above, the latter wins. Text
-of the model that cannot be read earns zero; anything else that goes wrong raises, and the run stops: with a RewardError
-that says which sample it was about, for which a reward that raised is asked again, sample by sample.
+the loss. A malformed prediction is never right. One that the token limit cut off is malformed whatever a reward says,
+and earns nothing above zero, unless `reward.accept_cut` is set. Where a column has the name of something above, the
+latter wins. Text of the model that cannot be read earns zero; anything else that goes wrong raises, and the run stops:
+with a RewardError that says which sample it was about, for which a reward that raised is asked again, sample by sample.
 
 Several rewards with weights are summed: each is asked the same, and its parts bear its name (`code/tests`). Right is
 what format, extractor and equality of the config say, unless rewards decide the match: then all that do must agree.

@@ -16,6 +16,7 @@ from lib.text.formats import PLACES
 from lib.text.parsing import peel, unchanged
 
 MOST_EXPLAINED = 8  # predictions per step or evaluation
+CUT = "cut off by the token limit"  # what is malformed about a text that does not end, whatever it has so far
 _NEEDS_TARGETS = {"targets", "target_answers", "right"}
 
 
@@ -115,6 +116,7 @@ class Judge:
         self._overtime = Overtime(f"reward '{self.reward_name}'", reward.timeout_s)
         self._extractor = registry.extractor_of_predictions(reward.answer_extractor)
         self._target_extractor = registry.extractors.get(self._target_extractor_name)
+        self._accepts_cut = reward.accept_cut
         self._matcher_name = reward.match
         self._matcher = registry.matchers.get(reward.match)
         by_name = isinstance(reward.fn, Mapping)
@@ -124,21 +126,28 @@ class Judge:
         self._match("x + 1", "1 + x")  # finds a missing package now, not at the first answer
 
     def __call__(
-        self, texts: Sequence[str], rows: Sequence[Mapping[str, Any]], questions: Sequence[Any] | None = None
+        self,
+        texts: Sequence[str],
+        rows: Sequence[Mapping[str, Any]],
+        questions: Sequence[Any] | None = None,
+        finished: Sequence[bool] | None = None,
     ) -> list[Verdict]:
         """Returns one `Verdict` per text, each written for the row of the data set, and the question, at its index.
+
+        `finished` is false for a text that the token limit cut off; None if none was. Such a text is malformed, and
+        earns nothing above zero, unless `reward.accept_cut` is set.
 
         Raises ConfigError for a missing column or for a return value of the wrong length or type, NumericError for a
         reward that is not finite, RewardError where a reward, extractor or equality raises or takes too long.
         """
-        for name, values in {"rows": rows, "questions": questions}.items():
+        for name, values in {"rows": rows, "questions": questions, "finished": finished}.items():
             if values is not None and len(values) != len(texts):
                 raise ValueError(f"{name}: {len(values)} values for {len(texts)} texts")
         if not texts:
             return []
         try:
             with self._overtime.watched():
-                return self._judge(list(texts), rows, questions)
+                return self._judge(list(texts), rows, questions, finished or [True] * len(texts))
         except Overdue as error:
             raise RewardError(f"{error} for {len(texts)} samples") from error
 
@@ -146,11 +155,18 @@ class Judge:
         return row[self.target_field] if self.target_field else ""
 
     def _judge(
-        self, texts: list[str], rows: Sequence[Mapping[str, Any]], questions: Sequence[Any] | None
+        self,
+        texts: list[str],
+        rows: Sequence[Mapping[str, Any]],
+        questions: Sequence[Any] | None,
+        finished: Sequence[bool],
     ) -> list[Verdict]:
         names = dict.fromkeys(name for row in rows for name in row)  # a row may lack what others have
         columns = {name: [row.get(name) for row in rows] for name in names}
-        read = [self._read(text, index) for index, text in enumerate(texts)]
+        read = [
+            self._read(text, index) if is_finished or self._accepts_cut else ("", CUT)
+            for index, (text, is_finished) in enumerate(zip(texts, finished, strict=True))
+        ]
         answers = [answer for answer, _ in read]
         golds = [text_of(self._target_of(row)) for row in rows]
         gold_answers = [self._target_answer(gold, index) for index, gold in enumerate(golds)]
@@ -290,8 +306,9 @@ class Judge:
         """Combines what all rewards returned for a prediction into one verdict."""
         answer, malformed = read
         refusals = [each.malformed for each in judged if each.malformed is not None]
-        if refusals:  # a single reward overrules the format; of several, any refusal counts
-            malformed = next(filter(None, refusals if len(judged) == 1 else [malformed, *refusals]), "")
+        may_overrule = len(judged) == 1 and malformed != CUT  # of several rewards, any refusal counts
+        if refusals:
+            malformed = next(filter(None, refusals if may_overrule else [malformed, *refusals]), "")
             answer = "" if malformed else answer  # as for texts that the format refuses: no answer, no vote
         about = "; ".join(filter(None, (each.about for each in judged)))
         if not all(each.scored for each in judged):
@@ -301,24 +318,22 @@ class Judge:
             match = all(matches)
         else:
             match = self._match(answer, gold) if same is None else same
-        components = self._summed(judged, malformed) if len(judged) > 1 else self._weighted(judged[0], *self._weights)
+        components = self._summed(judged) if len(judged) > 1 else self._weighted(judged[0], *self._weights)
+        if malformed and not may_overrule:  # what a reward pays that does not check the format makes up for nothing
+            components = {name: min(value, 0.0) for name, value in components.items()}
         return Verdict(sum(components.values()), components, match and not malformed, answer, True, about, malformed)
 
     def _weighted(self, judged: Judged, name: str) -> dict[str, float]:
         """Returns the components of one reward, times its weight."""
         return {part: self._weights[name] * value for part, value in judged.components.items()}
 
-    def _summed(self, judged: Sequence[Judged], malformed: str) -> dict[str, float]:
-        """Returns the weighted components of several rewards, by reward; for a malformed text only those below zero.
-
-        A reward may not check the format that another requires: what it pays must not make up for a violation.
-        """
-        parts = {
+    def _summed(self, judged: Sequence[Judged]) -> dict[str, float]:
+        """Returns the weighted components of several rewards, by reward."""
+        return {
             name if part == name else f"{name}/{part}": value
             for name, own in zip(self._weights, judged, strict=True)
             for part, value in self._weighted(own, name).items()
         }
-        return {name: min(value, 0.0) for name, value in parts.items()} if malformed else parts
 
     def _match(self, prediction: str, target: str) -> bool:
         if not (prediction.strip() and target.strip()):

@@ -224,6 +224,7 @@ def code_tests(completions, rows) -> list[Judged]:
 def code(
     completions,
     rows,
+    well_formed,
     *,
     final_answer="required",
     conciseness=0.2,
@@ -234,8 +235,8 @@ def code(
     """Returns the share of tests passed and a bonus for short solutions, behind a format gate; 1 at most.
 
     The gate requires, thinking aside, exactly one fenced block, marked as Python; and where `final_answer` is
-    "required", "final answer:" or a quoted `final_answer` after it. A text that fails the gate is malformed and earns
-    `-format_penalty - timeout_penalty`, less than any program; a text that passes it earns
+    "required", "final answer:" or a quoted `final_answer` after it. A text that fails the gate, or was cut off, is
+    malformed and earns `-format_penalty - timeout_penalty`, less than any program; a text that passes it earns
 
         tests        the share of the tests that pass, times what the two bonuses leave of 1
         conciseness  this much if all pass and there are at most 200 words, thinking aside; falls to 0 at 500 words
@@ -245,7 +246,10 @@ def code(
     if final_answer not in _MARKER:
         raise ConfigError(f"reward.options.final_answer: got '{final_answer}', expected one of {', '.join(_MARKER)}")
     style = style if final_answer == "rewarded" else 0.0
-    sources = [well_formed_code(text, final_answer == "required") for text in completions]
+    sources = [
+        well_formed_code(text, final_answer == "required") if is_formed else None
+        for text, is_formed in zip(completions, well_formed, strict=True)
+    ]
     programs = [_task(row).program(source) for source, row in zip(sources, rows, strict=True) if source is not None]
     verdicts = iter(shared().judge(programs))
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from lib.core.config import Reward
-from lib.core.errors import ConfigError, Overdue, RewardError
+from lib.core.errors import ConfigError
 from lib.core.interrupts import Overtime
 from lib.core.registry import did_you_mean
 from lib.rewards.judge import Judge, Verdict
@@ -42,28 +42,25 @@ class JudgeByTask(Judge):
         self.reward_name = " + ".join(dict.fromkeys(judge.reward_name for judge in self._judges.values()))
         self._overtime = Overtime(f"reward '{self.reward_name}'", reward.timeout_s)
 
-    def __call__(
-        self, texts: Sequence[str], rows: Sequence[Mapping[str, Any]], questions: Sequence[Any] | None = None
+    def _judge(
+        self,
+        texts: list[str],
+        rows: Sequence[Mapping[str, Any]],
+        questions: Sequence[Any] | None,
+        finished: Sequence[bool],
     ) -> list[Verdict]:
         """Returns one `Verdict` per text, by the judge of its row's task; each task's rewards are called once."""
-        for name, values in {"rows": rows, "questions": questions}.items():
-            if values is not None and len(values) != len(texts):
-                raise ValueError(f"{name}: {len(values)} values for {len(texts)} texts")
 
         def judged(judge: Judge, indexes: list[int]) -> list[Verdict]:
-            asked = None if questions is None else [questions[index] for index in indexes]
-            return judge._judge([texts[index] for index in indexes], [rows[index] for index in indexes], asked)
+            lists: tuple[Any, ...] = texts, rows, questions, finished
+            return judge._judge(*(values and [values[index] for index in indexes] for values in lists))
 
-        try:
-            with self._overtime.watched():
-                return [
-                    verdict._replace(
-                        task=task, components={f"{task}/{part}": each for part, each in verdict.components.items()}
-                    )
-                    for task, verdict in zip(map(self._task_of, rows), self._each(rows, judged), strict=True)
-                ]
-        except Overdue as error:
-            raise RewardError(f"{error} for {len(texts)} samples") from error
+        return [
+            verdict._replace(
+                task=task, components={f"{task}/{part}": each for part, each in verdict.components.items()}
+            )
+            for task, verdict in zip(map(self._task_of, rows), self._each(rows, judged), strict=True)
+        ]
 
     def _task_of(self, row: Mapping[str, Any], place: Any = "") -> str:
         """Returns the task of a row. Raises ConfigError where it names none that has a reward."""

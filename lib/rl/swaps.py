@@ -172,7 +172,7 @@ def _contexts(
             renderings.append((i, "random", rendered))
         found.append(mine)
     texts = [prompts.text(completion) for *_, completion in renderings]
-    verdicts = judged(judge, texts, [firsts[i].tree.prompt for i, *_ in renderings])
+    verdicts = judged(judge, texts, [firsts[i].tree.prompt for i, *_ in renderings], [True] * len(texts))
     for (i, name, completion), (_, verdict) in zip(renderings, verdicts, strict=True):
         if verdict.scored and verdict.match == (name == "right"):
             found[i][name] = Context(completion, verdict.answer, "rendered")

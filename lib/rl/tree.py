@@ -276,7 +276,8 @@ def _judged_level(
     """Returns the texts of a level with their verdicts: of attempts by the judge, of reviews by what they are about."""
     texts = {path: renderer.text(completion) for path, (_, completion) in level.items()}
     attempts = [path for path, (prompt, _) in level.items() if prompt.review is None]
-    found = judged(judge, [texts[path] for path in attempts], [level[path][0] for path in attempts])
+    prompts, finished = [level[path][0] for path in attempts], [level[path][1].finished for path in attempts]
+    found = judged(judge, [texts[path] for path in attempts], prompts, finished)
     verdicts = dict(zip(attempts, found, strict=True))
     for path, (prompt, completion) in level.items():
         if prompt.review:
@@ -284,10 +285,10 @@ def _judged_level(
     return verdicts
 
 
-def judged(judge: Judge, texts: list[str], prompts: list[Prompt]) -> list[tuple[str, Verdict]]:
-    """Returns texts with their verdicts, each as an answer to the prompt at its index."""
+def judged(judge: Judge, texts: list[str], prompts: list[Prompt], finished: list[bool]) -> list[tuple[str, Verdict]]:
+    """Returns texts with their verdicts, each as an answer to the prompt at its index; `finished`: it was not cut."""
     with phase("reward"):
-        verdicts = judge(texts, [prompt.row for prompt in prompts], [prompt.question for prompt in prompts])
+        verdicts = judge(texts, [prompt.row for prompt in prompts], [prompt.question for prompt in prompts], finished)
     return list(zip(texts, verdicts, strict=True))
 
 

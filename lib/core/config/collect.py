@@ -89,7 +89,7 @@ class Collection(Section):
     only_matches: bool | None = None  # true: only right answers; null: true if a `reward` is given
     best_of: Count | None = None  # maximum rows per prompt: those with the highest reward, then the shortest
     distinct: bool = True  # true: of equal completions of a prompt, only the first
-    truncated: bool = False  # true: also completions that were cut off by a limit
+    truncated: bool = False  # true: also completions that were cut off; right only with reward.accept_cut
 
 
 class Upload(Section):

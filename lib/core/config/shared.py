@@ -180,6 +180,9 @@ class TaskReward(Section):
     # extracts the answer from the place that `format` declares
     target_extractor: Annotated[Name, AfterValidator(_accepted_by(extractors.get))] | None = None
     # extracts the answer from a target; null: identity, or the same as answer_extractor if the format is free
+    accept_cut: bool = False
+    # for a completion that the token limit cut off. false: it is malformed in every format, never right, and earns
+    # nothing above zero; true: it is judged like a finished one, for models that never end an answer
     match: Annotated[Name, AfterValidator(_accepted_by(matchers.get))] = "exact"
     # when an answer counts as equal to the target, for accuracy and for the bonus. exact: same text or same number;
     # math: also an equivalent formula, worked out as far as the target
