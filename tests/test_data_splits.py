@@ -113,6 +113,16 @@ def test_a_question_that_is_held_out_is_not_trained_however_its_answer_is_writte
     assert splits.notes == ["1 rows to train on were removed: they ask what a held-out row asks"]
 
 
+@pytest.mark.parametrize("other", ["what is 11 plus 1?", "What is 11 plus 1", "What is  11 plus 1 ?"])
+@pytest.mark.parametrize("family_field", [None, "kin"])
+def test_a_held_out_question_is_not_trained_in_other_letters_or_without_its_mark(tmp_path, other, family_field):
+    asked = {"question": "What is 11 plus 1?", "answer": "12", "kin": "a"}
+    write(tmp_path / "train.jsonl", [{**row, "kin": "b"} for row in [*rows(0, 3), asked | {"question": other}]])
+    write(tmp_path / "test.jsonl", [asked])
+    splits = load(tmp_path, test_split_size=1, family_field=family_field)
+    assert len(splits.train) == 3 and splits.notes[0].startswith("1 rows to train on were removed: they ask what a")
+
+
 def test_where_only_first_rows_are_used_that_is_said(tmp_path):
     write(tmp_path / "train.jsonl", rows(0, 5))
     write(tmp_path / "validation.jsonl", rows(10, 14))

@@ -62,8 +62,8 @@ def load_splits(
     together. With a train and a test split, the first `test_split_size` test rows are held out, in their order; the
     other test rows are unused unless `spill_test_into_train` is set.
 
-    A train row that asks the same as a held-out row (`prompt_of`, ignoring differences in whitespace), or belongs to
-    its family, is removed. `accepts` is called with every other train row and its place in the source, until
+    A train row that asks the same as a held-out row (`prompt_of`, whatever its whitespace, letter case and final
+    punctuation), or belongs to its family, is removed. `accepts` is called with every other train row and its place in the source, until
     `max_train_rows` are accepted.
 
     Raises ConfigError: unreadable or empty source, missing columns, `test_split_size` too large.
@@ -77,7 +77,7 @@ def load_splits(
             asked = " ".join(unicodedata.normalize("NFC", prompt_of(row)).split())
         except ConfigError as error:
             raise ConfigError(f"{place}: {error}" if place else str(error)) from error
-        return [f"family {row[family]}", f"prompt {asked}"] if family else [f"prompt {asked}"]
+        return [f"family {row[family]}" if family else f"prompt {asked}", f"folded {asked.casefold().rstrip('?.! ')}"]
 
     if isinstance(dataset, Dataset) and dataset.mixture:
         return _mixed(dataset, columns, keys_of, accepts)
