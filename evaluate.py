@@ -131,7 +131,7 @@ def main() -> int:
     screen.heading(f"{adapter or 'base'} of {config.model.full_name}")
     screen.say("\n".join(tables(rows)))
     for row in rows:
-        if text := cut_off(row):
+        if not config.reward.accepts_cut and (text := cut_off(row)):
             screen.warn(f"{answered(row)}: {text}")
     return FINISHED
 

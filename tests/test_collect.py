@@ -18,8 +18,10 @@ import yaml
 from conftest import chatterbox, long, part
 from helpers import forks
 from helpers.faults import INVENTIONS, ON_REQUEST, SPOILINGS, faulty
+from helpers.judges import judge_by
 from helpers.server import held, notes, serve
 
+import collect_rollouts
 from data.builders import write_rows
 from lib.core.config import Collection
 from lib.core.console import Screen
@@ -29,6 +31,7 @@ from lib.generators.protocol import Request
 from lib.generators.reply_cache import key_of
 from lib.generators.selection import lines, rollouts, select
 from lib.run.runlog import encode, read_jsonl
+from lib.tools.loop import Episode
 
 ROOT = Path(__file__).parent.parent
 CALL = '<tool_call>{"name": "python_run", "arguments": {"code": "print(6 * 7)"}}</tool_call>'
@@ -634,6 +637,17 @@ def test_a_start_that_fails_leaves_no_run_behind(task, url):
 
 
 # which rows are kept
+
+
+@pytest.mark.parametrize(
+    ("ending", "right"),
+    [({}, True), ({"ended": "truncated"}, False), ({"ended": "tokens"}, False), ({"reasoning_ended": False}, False)],
+)
+def test_a_rollout_that_was_cut_off_is_not_right(ending, right):
+    job = collect_rollouts.RolloutJob("p", 0, {"target": "295"}, [])
+    episode = Episode([], "To compare 295", **ending)
+    found = collect_rollouts.judged(judge_by(answer_extractor="last_number"), None, job, episode)
+    assert (found["match"], found["reward"], bool(found["malformed"])) == (right, float(right), not right)
 
 
 def row(number, prompt="p", reward=1.0, match=True, tokens=5, **fields):

@@ -115,7 +115,7 @@ def cut_off(row: dict) -> str:
     if not shares:
         return ""
     cut, raised = " and ".join(shares), " and ".join(dict.fromkeys(keys))
-    return f"{cut} cut off, which is malformed unless reward.accept_cut is set: raise {raised}"
+    return f"{cut} cut off, and so malformed: raise {raised}, or set reward.accept_cut"
 
 
 def samples_of(rows: list[dict]) -> str:
@@ -282,8 +282,6 @@ class Screen:
         """Prints the line of one evaluation, of several attempts or of single answers."""
         text = _attempts(row) if "delta" in row else _single_answers(row)
         self._console.print(Text(f"eval {row['when']}: {text}, n = {row['n']}, {answered(row)}", style="bold cyan"))
-        if text := cut_off(row):
-            self.warn(f"eval {row['when']}: {text}")
 
     def table(self, rows: list[dict], title: str) -> None:
         """Prints a row per evaluation: accuracies and what they come to, each above its 95 % interval."""

@@ -212,6 +212,11 @@ class Reward(TaskReward):
         return self.by_task or {"": self}
 
     @property
+    def accepts_cut(self) -> bool:
+        """True if every task accepts what the token limit cut off."""
+        return all(task.accept_cut for task in self.tasks.values())
+
+    @property
     def names(self) -> list[str]:
         """Returns the names of all rewards, each once."""
         return list(dict.fromkeys(name for task in self.tasks.values() for name in weights_of(task.fn)))
