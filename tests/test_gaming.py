@@ -173,8 +173,8 @@ def test_puzzles_and_programs_that_were_cut_off_earn_nothing():
 
 
 def test_half_of_the_pairs_are_equal():
-    assert len({(row["prediction"], row["target"]) for row in PAIRS}) == len(PAIRS) == 300
-    assert sum(bool(row["equal"]) for row in PAIRS) == 150
+    assert len({(row["prediction"], row["target"]) for row in PAIRS}) == len(PAIRS) >= 900
+    assert abs(sum(bool(row["equal"]) for row in PAIRS) - len(PAIRS) / 2) < 10
 
 
 @pytest.mark.parametrize("match", MATCHERS)

@@ -65,7 +65,7 @@ def equal(prediction: str, target: str) -> bool:
     normalization = LatexNormalizationConfig(units=False, malformed_operators=True, nits=True)
     reading = [LatexExtractionConfig(normalization_config=normalization)]
     parsed = [parse(f"${text}$", extraction_config=reading, parsing_timeout=None) for text in (target, prediction)]
-    return verify(*parsed, float_rounding=50, numeric_precision=50, timeout_seconds=None)
+    return verify(*parsed, float_rounding=50, numeric_precision=50, timeout_seconds=None, allow_set_relation_comp=True)
 
 
 def generated_task(name: str, options: dict[str, Any], index: int, answer: str | None = None) -> Any:

@@ -14,7 +14,17 @@ from functools import lru_cache
 from lib.core.errors import ConfigError
 from lib.core.killable import Died, ProcessPool, Refused, Unusable
 from lib.core.registry import Judged, register_extractor, register_matcher, register_reward
-from lib.text.parsing import as_number, is_name, last_boxed, peel, quantity, same_answer, special_characters, tag_blocks
+from lib.text.parsing import (
+    FULL_STOP,
+    as_number,
+    is_name,
+    last_boxed,
+    peel,
+    quantity,
+    same_answer,
+    special_characters,
+    tag_blocks,
+)
 from lib.text.quantities import Numeral, marked_number, numerals, plain, read_unit, same_unit
 
 _LONGEST_READ = 20_000  # characters at the end of a text: no honest answer stands further from the end
@@ -25,7 +35,13 @@ _SENTENCE = re.compile(r"(.*?)(?:\.(?=\s|$)|\n|$)")  # the point in 3.14 does no
 _COMMAND = re.compile(r"\\(?:text|mathrm|mathbf)\{[^{}]*\}|\\[A-Za-z]+")
 _PROSE = re.compile(r"[A-Za-z]{3}|[A-Za-z]{2}\s+[A-Za-z]")
 
-_ALTERNATIVE = re.compile(r"\b(?:or|nor|not|either|maybe|perhaps|probably|alternatively)\b")
+_ALTERNATIVE = re.compile(r"\b(?:nor|not|either|maybe|perhaps|probably|alternatively)\b")
+_WITHIN_TEXT = r"\s*,?\s*(?:\\(?:text|textrm|mathrm|mbox)\s*\{{\s*(?:{0})\s*\}}|\b(?:{0})\b)\s*"
+_AND_OR, _OR = (re.compile(_WITHIN_TEXT.format(words)) for words in ("and|or", "or"))
+_UNION = re.compile(rf"{_OR.pattern}|\\cup(?![A-Za-z])")
+_INEQUALITY = re.compile(r"[<>≤≥]|\\[gl](?:eq?|t)(?![A-Za-z])")
+_SIGN = r"(>|≥|\\geq?(?![A-Za-z]))"
+_DOWNWARDS = re.compile(rf"\A([^<>≤≥]+?){_SIGN}([^<>≤≥]+?){_SIGN}([^<>≤≥]+)\Z")
 _MOST_ELEMENTS = 30
 _SIZES = re.compile(r"\\(?:left|right|bigl?|bigr)(?=\s*[\[\](){}\\])")
 _MATRIX = re.compile(r"\\begin\{([bp]?matrix)\}((?:(?!\\begin|\\end).)*)\\end\{\1\}", re.DOTALL)
@@ -40,7 +56,7 @@ _BASES = {"two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven
           "ten": "10", "twelve": "12", "sixteen": "16"}  # fmt: skip
 _OPERATOR = re.compile(
     r"\\(sum|prod|i{0,2}int|oint|lim|[dt]?binom|choose|gcd|lcm|max|min|det|[bp]?mod|lfloor|lceil|operatorname|begin)(?![A-Za-z])"
-    r"|(!)|\\[dt]?frac\s*\{\s*(d|\\partial)\b"
+    r"|(!)|\\[cdt]?frac\s*\{\s*(d|\\partial)\b"
 )
 _FUNCTION = re.compile(r"\\((?:arc)?(?:sin|cos|tan|cot|sec|csc)h?|log|ln|lg|exp)(?![A-Za-z])")
 _PRODUCT = re.compile(
@@ -51,9 +67,12 @@ _POWER = re.compile(r"[0-9]\s*\^\s*[0-9]")
 _POWER_OF_GROUP = re.compile(r"[)}]\s*\^\s*[0-9]")
 _SUM = re.compile(r"[^\s(\[{,=<>^*/+-]\s*[+-]")
 _BAR = re.compile(r"\||\\[lr]?vert")
-_QUOTIENT = re.compile(r"(?:\\[dt]?frac\s*\{\s*|(?<![0-9.^]))([0-9]+)[^{}0-9/+-]*(?:\}\s*\{|/)\s*([0-9]+)(?![0-9.])")
+_QUOTIENT = re.compile(
+    r"\\[cdt]?frac\s*\{\s*-?([0-9]+)[^{}0-9/+-]*\}\s*\{\s*([0-9]+)(?![0-9.])(?=[^{}+-]*\})"
+    r"|(?<![0-9.^])([0-9]+)[^{}0-9/+-]*/\s*([0-9]+)(?![0-9.])"
+)
 _RELATION = re.compile(r"[=<>]|\\[gln]eq?\b|\\in\b")
-_NO_LETTER = re.compile(r"\\[A-Za-z]+")
+_NO_LETTER = re.compile(r"\\(?!alpha|beta|gamma|delta|theta|lambda|mu|phi|omega)[A-Za-z]+")
 _LETTER = re.compile(r"[A-DF-HJ-Za-df-hj-z]")  # all but e and i
 _DECIMAL = re.compile(r"(?<![0-9.])(?<![0-9],)([0-9]*)\.([0-9]+)(?![0-9.])")
 _TEXT_WITHIN = re.compile(r"\\(?:text|mbox|textrm)\s*\{[^{}]*[A-Za-z;(][^{}]*\}[\s}]*[^\s}]")
@@ -192,8 +211,9 @@ def math(prediction: str, target: str) -> bool:
     question, do not match 5, while `x = 5` does. Lists, tuples and matrices are compared element by element. Formulae
     need not be simplified, but the prediction must be worked out as far as the target is: an integral, a sum over k, a
     binomial, a product or power of numbers, or a sum of constants does not match where the target has none. Decimals
-    are exact: `0.3333333x` is not `\frac{x}{3}`. Different units are not equal. A ratio, a time, a date, a range or a
-    numeral of another base equals only its own text.
+    are exact: `0.3333333x` is not `\frac{x}{3}`. Different units are not equal. `2 < x < 3` is `(2, 3)`, and `x = 2 or
+    x = 3`, `2 and 3` and `\{2, 3\}` are one set, not the point `(2, 3)`. A ratio, a time, a date, a range or a numeral
+    of another base equals only its own text.
 
     Formulae of more than 500 characters and those that exceed the child's limits are not equal. Letters alone are
     compared as words: as products of symbols, east would equal seat. Raises ConfigError without math-verify.
@@ -204,7 +224,7 @@ def math(prediction: str, target: str) -> bool:
         return False
     if special_characters(prediction) != special_characters(target):
         return False
-    return _same_formula(peel(prediction), peel(target))
+    return _same_formula(*(peel(FULL_STOP.sub("", peel(text))) for text in (prediction, target)))
 
 
 def _same_formula(answer: str, gold: str) -> bool:
@@ -215,12 +235,22 @@ def _same_formula(answer: str, gold: str) -> bool:
         return False
     if _ALTERNATIVE.search(answer) and not _ALTERNATIVE.search(gold):
         return False
+    answer, gold = (text.replace("<=", r"\le ").replace(">=", r"\ge ") for text in (answer, gold))
+    if any(map(_INEQUALITY.search, (answer, gold))):
+        if any(map(_OR.search, (answer, gold))):  # a union, while a comma or `and` is an intersection
+            parts = [_UNION.split(text) for text in (answer, gold)]
+            return min(map(len, parts)) > 1 and _same_elements(("{}", parts[0]), ("{}", parts[1]))
+        answer, gold = (_DOWNWARDS.sub(_upwards, text) for text in (answer, gold))
+    else:
+        has_both = r"\pm" in answer and r"\pm" in gold
+        answer, gold = (_listed(text, spreads=not has_both) for text in (answer, gold))
     lists = _elements(answer), _elements(gold)
     if all(lists):
         return _same_elements(*lists)
     if "=" in answer and "=" not in gold:
         name, _, rest = answer.partition("=")
-        return "=" not in rest and is_name(name) and math(rest, gold)
+        names = name.strip()[1:-1].split(",") if name.startswith("(") else [name]  # (x, y) = (3, 5)
+        return "=" not in rest and all(map(is_name, names)) and math(rest, gold)
     if any(answer.count(sign) > gold.count(sign) for sign in ("=", r"\equiv")):
         return False  # math-verify would take one of the sides
     (bare, unit), (bare_gold, gold_unit) = _without_unit(answer), _without_unit(gold)
@@ -235,7 +265,22 @@ def _same_formula(answer: str, gold: str) -> bool:
         return "".join(plain_texts[0].split()) == "".join(plain_texts[1].split())
     if _bases(plain_texts[0]) != _bases(plain_texts[1]) or _is_less_done(*plain_texts):
         return False
-    return _equivalent(_with_exact_decimals(answer), _with_exact_decimals(gold))
+    return _equivalent(_readable(answer), _readable(gold))
+
+
+def _listed(text: str, spreads: bool) -> str:
+    r"""Returns `2 or 3` as the set `\{2,3\}`, and so `\pm 2` as `\{2,-2\}` if it `spreads`."""
+    parts = _AND_OR.split(text)
+    if spreads and text.count(r"\pm") == 1 and len(parts) == 1:
+        parts = [text.replace(r"\pm", sign) for sign in "+-"]
+    return rf"\{{{','.join(parts)}\}}" if len(parts) > 1 else text
+
+
+def _upwards(chain: re.Match) -> str:
+    """Returns `3 > x > 2` as `2 < x < 3`."""
+    top, first, middle, second, bottom = chain.groups()
+    first, second = (sign.replace(">", "<").replace("≥", "≤").replace("g", "l") for sign in (first, second))
+    return f"{bottom} {second} {middle} {first} {top}"
 
 
 def _elements(text: str) -> tuple[str, list[str]] | None:
@@ -272,8 +317,10 @@ def _same_elements(answers: tuple[str, list[str]], golds: tuple[str, list[str]])
     kinds, (found, wanted) = {answers[0], golds[0]}, (answers[1], golds[1])
     if len(found) != len(wanted) or len(found) > _MOST_ELEMENTS or (len(kinds) > 1 and "" not in kinds):
         return False
-    names = [_name_of(element) for element in wanted]
-    in_order = len(set(names)) > 1 and not any(map(_name_of, found))  # 3, 4 for x = 3, y = 4
+    theirs, names = ({*map(_name_of, elements)} - {""} for elements in (found, wanted))
+    if "()" in kinds and 1 in (len(theirs), len(names)):  # x = 0, 1 is no point
+        return False
+    in_order = len(names) > 1 and not theirs  # 3, 4 for x = 3, y = 4
     if kinds <= {"", "{}"} and not in_order:  # a set
         wanted = list(wanted)
         for element in found:
@@ -326,11 +373,13 @@ def _letters(text: str) -> int:
 
 def _has_whole_quotient(text: str) -> bool:
     r"""Tells whether an exact division of integers is left to do, as in `\frac{6x}{2}`."""
-    quotients = ((int(top), int(bottom)) for top, bottom in _QUOTIENT.findall(text))
+    quotients = ((int(a or c), int(b or d)) for a, b, c, d in _QUOTIENT.findall(text))
     return any(bottom and top % bottom == 0 for top, bottom in quotients)
 
 
-def _with_exact_decimals(text: str) -> str:
+def _readable(text: str) -> str:
+    """Returns a formula as math-verify reads it: with fractions for decimals, which it would round."""
+    text = text.replace(r"\varnothing", r"\emptyset")
     return _DECIMAL.sub(lambda found: rf"{{\frac{{{found[1]}{found[2]}}}{{1{'0' * len(found[2])}}}}}", text)
 
 

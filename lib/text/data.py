@@ -63,8 +63,8 @@ def load_splits(
     other test rows are unused unless `spill_test_into_train` is set.
 
     A train row that asks the same as a held-out row (`prompt_of`, whatever its whitespace, letter case and final
-    punctuation), or belongs to its family, is removed. `accepts` is called with every other train row and its place in the source, until
-    `max_train_rows` are accepted.
+    punctuation), or belongs to its family, is removed. `accepts` is called with every other train row and its place in
+    the source, until `max_train_rows` are accepted.
 
     Raises ConfigError: unreadable or empty source, missing columns, `test_split_size` too large.
     """

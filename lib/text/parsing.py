@@ -17,20 +17,21 @@ from lib.text.quantities import TYPOGRAPHIC, Quantity, marked_number, read_quant
 # An escaped brace is text; a doubled backslash before `boxed` is what models write that learned from JSON.
 _BRACES = re.compile(r"\\{1,2}boxed[ \t\r\n]*\{|\\.|[{}]", re.DOTALL)
 _DELIMITERS = (("$$", "$$"), ("$", "$"), (r"\[", r"\]"), (r"\(", r"\)"), ("**", "**"))
-_COMMAND = re.compile(r"\\{1,2}(?:boxed|text|textbf|mathrm|mbox)[ \t\r\n]*\{")
+_COMMAND = re.compile(r"\\{1,2}(?:boxed|text|textbf|textrm|mathrm|mathbf|mbox)[ \t\r\n]*\{")
 _MOST_LAYERS = 8  # real answers nest two or three; a bound keeps hostile nesting linear
 
 _LONGEST_WRAPPED = 10_000  # characters; longer texts are no answers, and eight layers of a megabyte take seconds
 
 # What may stand before the number that an answer states: `x =`, `AB =`, `f(2) =`, `\theta_1 =`.
 _NAME = re.compile(r"[{\s]*\\?[A-Za-z][A-Za-z\\{}'\s]*(?:\([\w\s,.-]*\))?\s*")
-_SUBSCRIPT = re.compile(r"_(?:\w|\{\w{1,9}\})")
+_SUBSCRIPT = re.compile(r"_(?:\w|\{\w{1,9}\})|\^\{-1\}")
 _NO_NAME = re.compile(
     r"(?<![\\A-Za-z])[A-Za-z]{4,}|\b(?:non?|not|or|nor)\b|\\(?:n|lnot|[gl](?:eq?|t)\b|approx|sim|pm|mp)"
 )
 _FORMULA_FIRST = re.compile(r"\A(?:\$([^$]{1,100})\$|\\\(([^\\]{1,100})\\\))(?=\s+[A-Za-z][^$\\]*\Z)")  # $3.5$ hours
 _LONGEST_MARKED = 500  # characters
 _LONGEST_NAME = 40  # characters
+FULL_STOP = re.compile(r"(?<=[\w)\]}$])\.\Z")
 
 _PLAIN = frozenset(map(chr, range(32, 127))) | frozenset("\t\n\r") | TYPOGRAPHIC
 _BLANKS = " \t\r\n"  # for lstrip(), which by default removes control characters too
@@ -191,8 +192,8 @@ def same_answer(a: str, b: str) -> bool:
     """Tells whether two extracted answers agree: neither is blank, and they are equal as numbers, or else up to case.
 
     Two empty extractions never match, nor do two of which one has special characters that the other lacks. Wrappers
-    that `peel` removes are ignored, and so is a unit that only one of the two names: 18 dollars are 18, but not 18
-    cents.
+    that `peel` removes are ignored, and so are the quotes and the full stop of a text, and a unit that only one of the
+    two names: 18 dollars are 18, but not 18 cents, and 18 apples are not 18 oranges.
     """
     if special_characters(a) != special_characters(b):
         return False
@@ -202,7 +203,9 @@ def same_answer(a: str, b: str) -> bool:
     found, other = quantity(a), quantity(b)
     if found is not None and other is not None:
         return a == b or found.same(other)  # 18 MW are not 18 mW
-    return a.lower() == b.lower()
+    if found is None and other is None:
+        a, b = (FULL_STOP.sub("", text.strip('"')) for text in (a, b))
+    return bool(a) and a.lower() == b.lower()
 
 
 @lru_cache(maxsize=1000)  # a group repeats its answers, and rewards, metrics and evaluations ask for the same pair

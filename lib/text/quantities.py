@@ -1,13 +1,14 @@
 r"""The one number that a short text states, exactly, with its unit: one reading, for predictions and for targets.
 
 Read are `18`, `1,000`, `1 000`, `.5`, `0.1\overline{6}`, `2/3`, `\frac{1}{2}`, `1 1/2`, `1.5e3`, `1.5 \times 10^3`,
-`10^6`, `3 million`, `3 sixths`, `-$5`, `minus 5`, `(18)`, and behind it a unit of up to three words. 18% is 18: the
-gold numbers of such data sets leave the sign out. A final full stop does not count.
+`10^6`, `3 million`, `3 sixths`, `-$5`, `minus 5`, `(18)`, and behind it a unit of up to three words, or what is
+counted: 18 apples are 18, and no 18 oranges. 18% is 18: the gold numbers of such data sets leave the sign out. A final
+full stop does not count.
 
 Not read is what has yet to be worked out, or says something else: sums, products, powers of other numbers than ten,
 `36/2`, `1.5/3`, `5!`, `3\pi`, `2x`; ratios and times (`5:30`), chains (`1/2/2020`), lists and decimal commas (`3,4`),
 numerals of another base (`101_2`), a zero with a minus, hedges (`~18`, `18 or 19`, `18 at least`, `18...`), `18 below`,
-`3 zillion`, numbers in words, powers beyond 10^999, and anything longer than 1,000 characters.
+`3 zillion`, `3 tens`, numbers in words, powers beyond 10^999, and anything longer than 1,000 characters.
 
 Every function takes any string, never raises, and runs in linear time.
 """
@@ -30,21 +31,22 @@ TYPOGRAPHIC = frozenset(_TYPOGRAPHY) | frozenset("¢£€°π√∞÷±≤≥≠
 _TO_PLAIN = str.maketrans(_TYPOGRAPHY | dict.fromkeys("~\t\r\n", " "))
 _TO_BLANKS = str.maketrans(dict.fromkeys("\u00a0\u2009\u202f", " "))
 _SPELLINGS = (  # spellings in LaTeX, and the plain text that replaces them
-    (re.compile(r"\}\^\{(?=[0-9-])"), ""),  # superscripts in a row, as in 10¹²
+    (re.compile(r"(?<=[0-9-])\}\^\{(?=[0-9-])"), ""),  # superscripts in a row, as in 10¹²
     (re.compile(r"\\!|\\(?:left|right)(?=\s*[()])|\\displaystyle(?![A-Za-z])"), ""),
     (re.compile(r"\\[,;: ]|\\quad(?![A-Za-z])"), " "),
     (re.compile(r"\{,\}"), ","),
     (re.compile(r"\\([$%])"), r"\1"),
     (re.compile(r"\\(?:times|cdot)(?![A-Za-z])"), "*"),
     (re.compile(r"\s*\^\s*\{?\s*\\circ\s*\}?|\\degree(?![A-Za-z])"), "°"),
+    (re.compile(r"\\[cdt]?frac\{\\text\{([^{}]*)\}\}\{\\text\{([^{}]*)\}\}"), r" \1/\2 "),
     (re.compile(r"\\(?:text|textrm|mathrm|mbox)\s*\{([^{}]*)\}"), r" \1 "),
     (re.compile(r"\s*\^\s*\{\s*([+-]?[0-9]+)\s*\}"), r"^\1"),
     (re.compile(r"\s+(?=\^)|(?<=/)\s+|\s+(?=/)"), ""),
 )
 _LATEX_FRACTION = re.compile(
-    r"\\[dt]?frac\s*(?:\{\s*([+-]?)([0-9.,]+)\s*\}|()([0-9]))\s*(?:\{\s*([+-]?)([0-9.,]+)\s*\}|()([0-9]))"
+    r"\\[cdt]?frac\s*(?:\{\s*([+-]?)([0-9.,]+)\s*\}|()([0-9]))\s*(?:\{\s*([+-]?)([0-9.,]+)\s*\}|()([0-9]))"
 )
-_PARENTHESES = re.compile(r"\(([^()]*)\)")
+_PARENTHESES = re.compile(r"([+-]?)\(([^()]*)\)")
 _SIGN = re.compile(r"(?i:(minus|negative)\s+)?([+-]?)\s*([$€£]?)\s*([+-]?)\s*")
 _DIGITS = r"[1-9][0-9]{0,2}(?:(?:,[0-9]{3})+|(?:[ ][0-9]{3})+|(?:'[0-9]{3})+)|[0-9]+"
 _BODY = re.compile(
@@ -81,7 +83,7 @@ _HEDGE = (
 _HEDGED = re.compile(rf"\b{_HEDGE}\b", re.IGNORECASE)
 # After a number, these words change its value, name another one or take it back, so they are not units.
 _VALUE_WORD = re.compile(
-    rf"""\b(?:{_MAGNITUDE}|{_HEDGE}|zero|none|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve
+    rf"""\b(?:{_MAGNITUDE}|{_HEDGE}|tens|zero|none|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve
     |(?:thir|four|fif|six|seven|eigh|nine)teen|(?:twen|thir|for|fif|six|seven|eigh|nine)ty
     |mille|basis|halved?|double[sd]?|tripled?|twice|thrice|fold|times|over|divided|root|sqrt|sin|cos|tan|log|mod|choose|power|base)\b""",
     re.IGNORECASE | re.VERBOSE,
@@ -114,6 +116,9 @@ _CURRENCIES = ("$", "€", "lb", "cent")
 _METRIC = re.compile(r"(?:tera|giga|mega|kilo|hecto|deca|deci|centi|milli|micro|nano|pico)(?=[a-z]{3})")
 _UNIT_SIGN = re.compile(r"[ ]*([%$€£¢]|°[ ]?[CF](?![A-Za-z])|°)")
 _UNIT_WORD = re.compile(r"([A-Za-z]+(?:-[A-Za-z]{3,})*)(\^[23])?(?:/([A-Za-z]+)(\^[23])?)?")
+_NOT_COUNTED = re.compile(
+    r"in|of|on|at|by|an?|the|per|each|every|more|less|total|all|altogether|left|remaining|only|away|other"
+)
 _SHORT_WORDS = ("in", "of", "on", "at", "by", "a", "an", "per", "sq", "cu", "US")
 _FACTORS = {"square": "^2", "sq": "^2", "cubic": "^3", "cu": "^3"}
 
@@ -121,7 +126,7 @@ _FACTORS = {"square": "^2", "sq": "^2", "cubic": "^3", "cu": "^3"}
 _NUMERAL = re.compile(
     rf"""(?P<sign>(?:(?i:(?<![0-9)][ ])\b(?:minus|negative))[ ]|(?<![\w)\]}}])[-−–])?)
     (?:[$€£](?P<inner>[-−–]?))?
-    (?P<body>\\[dt]?frac[ ]?\{{[^{{}}]*\}}[ ]?\{{[^{{}}]*\}}|\\[dt]?frac[ ]?[0-9]{{2}}
+    (?P<body>\\[cdt]?frac[ ]?\{{[^{{}}]*\}}[ ]?\{{[^{{}}]*\}}|\\[cdt]?frac[ ]?[0-9]{{2}}
      |(?:(?<![\w).])\.)?[0-9]
       (?:[0-9]|[.,:/'_](?=[0-9])|[ ](?=[0-9]{{3}}(?![0-9]))|[ ]?/[ ]?(?=[0-9])|[eE](?=[+-]?[0-9])|(?<=[eE])[+-])*
       (?:[ ][0-9]{{1,9}}/[0-9]{{1,9}})?(?:[ ]?(?:\\times|\\cdot|[*×·x])[ ]?10(?=\^))?(?:\^\{{?[+-]?[0-9]+\}}?)?!?
@@ -141,19 +146,23 @@ _OF_WHAT = re.compile(
 
 
 class Quantity(NamedTuple):
-    """A number and the unit after it, if that is a known one; other words are not compared."""
+    """A number and the unit after it; where that is no known one, the words after it."""
 
     number: Fraction
     unit: str = ""  # "m", "km/h", "cm^2", "$", "%", "°"; "" without one
     is_letter: bool = False  # as in `5m`: a unit if compared with a unit, else a product
+    words: frozenset[str] = frozenset()  # stems: apples and apple are one
     name: str = ""  # of the quantity: "x" in `x = 5`
 
     def same(self, other: "Quantity") -> bool:
         """Tells whether the numbers are equal, with no conflict of units or names. Converts nothing."""
         if (self.is_letter or other.is_letter) and not (self.unit and other.unit):
             return False
-        same_name = not self.name or not other.name or self.name == other.name
-        return self.number == other.number and same_name and same_unit(self.unit, other.unit)
+        if (self.name and other.name and self.name != other.name) or not same_unit(self.unit, other.unit):
+            return False
+        kinds = self.words or {self.unit} - {""}, other.words or {other.unit} - {""}
+        is_of_others = all(kinds) and not (self.unit and other.unit) and kinds[0].isdisjoint(kinds[1])
+        return self.number == other.number and not is_of_others  # 18 apples are not 18 oranges
 
 
 class Numeral(NamedTuple):
@@ -190,7 +199,7 @@ def read_quantity(text: str) -> Quantity | None:
         return None
     text = plain(text.removesuffix("."))
     if inside := _PARENTHESES.fullmatch(text):
-        text = inside[1].strip()
+        text = inside[1] + inside[2].strip()
     sign = _SIGN.match(text)
     body = _BODY.match(text, sign.end())
     signs = [part for part in (sign[1], sign[2], sign[4]) if part]
@@ -204,7 +213,7 @@ def read_quantity(text: str) -> Quantity | None:
     money = _UNITS[sign[3]] if sign[3] else ""
     if not same_unit(money, unit[0]):
         return None
-    return Quantity(-number if is_minus else number, money or unit[0], unit[1])
+    return Quantity(-number if is_minus else number, money or unit[0], *unit[1:])
 
 
 def plain(text: str) -> str:
@@ -218,7 +227,8 @@ def plain(text: str) -> str:
 def _plain_fraction(found: re.Match) -> str:
     signs = [found[1] or "", found[5] or ""]
     minus = "-" if signs.count("-") == 1 else ""
-    return f" {minus}{found[2] or found[4]}/{found[6] or found[8]} "
+    behind = " " * found.string[found.end() : found.end() + 1].isdigit()
+    return f" {minus}{found[2] or found[4]}/{found[6] or found[8]}{behind}"
 
 
 def _number(body: re.Match) -> Fraction | None:
@@ -269,14 +279,17 @@ def read_unit(text: str) -> str | None:
     return found[0] if found else None
 
 
-def _unit(rest: str) -> tuple[str, bool] | None:
-    """Returns the unit after a number, and whether it is a single letter attached to it; None if it is no unit."""
+def _unit(rest: str) -> tuple[str, bool, frozenset[str]] | None:
+    """Returns the unit after a number, whether it is a single letter attached to it, and words without a known unit.
+
+    None if more than words follow the number.
+    """
     rest = rest.removesuffix(".")
     unit = ""
     if sign := _UNIT_SIGN.match(rest):
         unit, rest = _UNITS.get(sign[1], sign[1].replace(" ", "")), rest[sign.end() :]
     if not rest.strip():
-        return unit, False
+        return unit, False, frozenset()
     is_attached = rest[0] != " "
     words = [_UNIT_WORD.fullmatch(word) for word in rest.replace("per cent", "percent").split()]
     if len(words) > _MOST_WORDS or None in words or _VALUE_WORD.search(rest):
@@ -288,7 +301,13 @@ def _unit(rest: str) -> tuple[str, bool] | None:
     named = _named_unit(words)
     if unit and named and not same_unit(unit, named):
         return None
-    return named or unit, is_attached and len(rest) == 1
+    if unit := named or unit:
+        return unit, is_attached and len(rest) == 1, frozenset()
+    return "", False, frozenset(_stem(word[1].lower()) for word in words if not _NOT_COUNTED.fullmatch(word[1].lower()))
+
+
+def _stem(word: str) -> str:
+    return re.sub(r"e?s\Z|e\Z", "", word).replace("y", "i")
 
 
 def _is_unit_word(word: re.Match, is_last: bool) -> bool:
