@@ -39,7 +39,7 @@ _ALTERNATIVE = re.compile(r"\b(?:nor|not|either|maybe|perhaps|probably|alternati
 _WITHIN_TEXT = r"\s*,?\s*(?:\\(?:text|textrm|mathrm|mbox)\s*\{{\s*(?:{0})\s*\}}|\b(?:{0})\b)\s*"
 _AND_OR, _OR = (re.compile(_WITHIN_TEXT.format(words)) for words in ("and|or", "or"))
 _UNION = re.compile(rf"{_OR.pattern}|\\cup(?![A-Za-z])")
-_INEQUALITY = re.compile(r"[<>≤≥]|\\[gl](?:eq?|t)(?![A-Za-z])")
+_INEQUALITY = re.compile(r"[<>≤≥≠]|\\(?:[gl](?:eq?|t)|neq?)(?![A-Za-z])")
 _SIGN = r"(>|≥|\\geq?(?![A-Za-z]))"
 _DOWNWARDS = re.compile(rf"\A([^<>≤≥]+?){_SIGN}([^<>≤≥]+?){_SIGN}([^<>≤≥]+)\Z")
 _MOST_ELEMENTS = 30
@@ -241,6 +241,9 @@ def _same_formula(answer: str, gold: str) -> bool:
             parts = [_UNION.split(text) for text in (answer, gold)]
             return min(map(len, parts)) > 1 and _same_elements(("{}", parts[0]), ("{}", parts[1]))
         answer, gold = (_DOWNWARDS.sub(_upwards, text) for text in (answer, gold))
+        sums = [len(_SUM.findall(_INEQUALITY.sub("<", text))) for text in (answer, gold)]
+        if _is_solved(gold) and (not _is_solved(answer) or sums[0] > sums[1]):
+            return False
     else:
         has_both = r"\pm" in answer and r"\pm" in gold
         answer, gold = (_listed(text, spreads=not has_both) for text in (answer, gold))
@@ -274,6 +277,14 @@ def _listed(text: str, spreads: bool) -> str:
     if spreads and text.count(r"\pm") == 1 and len(parts) == 1:
         parts = [text.replace(r"\pm", sign) for sign in "+-"]
     return rf"\{{{','.join(parts)}\}}" if len(parts) > 1 else text
+
+
+def _is_solved(text: str) -> bool:
+    """True for an interval, and for inequalities that have a name alone on one side: not `x - 2 > 0`."""
+    sides = [side.strip() for side in _INEQUALITY.split(text)]
+    names = [side for side in sides if is_name(side) and side not in (r"\pi", r"\infty", "e")]
+    alone = [re.search(rf"(?<![A-Za-z]){re.escape(name)}(?![A-Za-z])", side) for name in names for side in sides]
+    return len(sides) == 1 or (len(sides) < 4 and sum(map(bool, alone)) == 1)
 
 
 def _upwards(chain: re.Match) -> str:

@@ -24,7 +24,7 @@ _LONGEST_WRAPPED = 10_000  # characters; longer texts are no answers, and eight 
 
 # What may stand before the number that an answer states: `x =`, `AB =`, `f(2) =`, `\theta_1 =`.
 _NAME = re.compile(r"[{\s]*\\?[A-Za-z][A-Za-z\\{}'\s]*(?:\([\w\s,.-]*\))?\s*")
-_SUBSCRIPT = re.compile(r"_(?:\w|\{\w{1,9}\})|\^\{-1\}")
+_SUBSCRIPT = re.compile(r"_(?:\w|\{\w{1,9}\})|\^\{-1\}(?=\()")
 _NO_NAME = re.compile(
     r"(?<![\\A-Za-z])[A-Za-z]{4,}|\b(?:non?|not|or|nor)\b|\\(?:n|lnot|[gl](?:eq?|t)\b|approx|sim|pm|mp)"
 )

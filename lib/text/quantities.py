@@ -307,7 +307,7 @@ def _unit(rest: str) -> tuple[str, bool, frozenset[str]] | None:
 
 
 def _stem(word: str) -> str:
-    return re.sub(r"e?s\Z|e\Z", "", word).replace("y", "i")
+    return re.sub(r"(?<![us])s\Z|es?\Z", "", word).replace("y", "i")
 
 
 def _is_unit_word(word: re.Match, is_last: bool) -> bool:
