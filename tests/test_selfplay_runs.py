@@ -175,13 +175,23 @@ def test_killed_while_servers_answer(straight, template, tmp_path, url):
 def test_killed_with_a_pool_of_snapshots(template, tmp_path):
     settings = SNAPSHOTS | {"eval": {**CONFIG["eval"], "selection_examples": 1}}
     straight, mine = (Run(template, tmp_path / name, **settings) for name in ("straight", "mine"))
-    restores = [[1, 3]]  # to its best checkpoint; the pool continues
+    restores = [[1, 3]]  # to its best checkpoint
     straight.start(journal="journal.json", restores=restores)
     for plan in kills(straight, seed=6, opening=2, train=4, saving=4):
         mine.start("--resume", code=-signal.SIGKILL, **plan, restores=restores)
     assert "step 3: went back to stage1/step_" in mine.start("--resume", restores=restores)
     mine.same_as(straight)
     assert [row["step"] for row in mine.rows() if "restored_from" in row] == [4]
+
+
+def test_going_back_restores_the_pool_of_snapshots(template, tmp_path):
+    """The pool of the best checkpoint, without the snapshot of step 4, which may be of the broken policy."""
+    run = Run(template, tmp_path / "work", **SNAPSHOTS)
+    scores = {f"stage1/step_{step}": float(step == 2) for step in range(STEPS + 1)}
+    assert "step 5: went back to stage1/step_2" in run.start(restores=[[1, 5]], scores=scores)
+    pools = [torch.load(run.dir / f"stage1/step_{step}/objects_0.bin")["opponent"]["pool"] for step in (2, 5, 6)]
+    assert [[*pool] for pool in pools] == [[0, 2], [0, 2], [0, 2, 6]]
+    assert all(map(torch.equal, pools[0][2], pools[1][2]))
 
 
 # -- rows that are shown, and no run

@@ -489,8 +489,8 @@ class Session:
     def restore_best(self) -> Path | None:
         """Restores weights and optimizer from the best checkpoint of this stage and halves the learning rate.
 
-        So it does a teacher that is an earlier policy, which may have become the broken one. Steps, sampler and random
-        generators are not reset: so every run ends, and the batch that broke the policy is not drawn again. All
+        It also restores earlier policies that teach or play, since a broken one may be among them. Steps, sampler and
+        random generators are not reset: so every run ends, and the batch that broke the policy is not drawn again. All
         processes call it, between two steps; a checkpoint is saved at once. Returns the folder, or None if no best is
         kept (`train.keep_best`). Raises NumericError if this has been done RESTORES times in the stage, ConfigError if
         the checkpoint is broken.
@@ -506,7 +506,7 @@ class Session:
                 f"best checkpoint, and it broke again at {progress.rate_factor:g} of its learning rate; look at the "
                 f"reward and at the texts in generations.jsonl; the best is {self.config.run_dir / folder}"
             )
-        self.checkpoints.load_weights(self.config.run_dir / folder, also=("distill",))
+        self.checkpoints.load_weights(self.config.run_dir / folder, also=("distill", "opponent"))
         progress.rate_factor /= 2
         where = {"stage": progress.stage, "step": progress.step, "restored_from": folder}
         progress.restores.append(where | {"rate_factor": progress.rate_factor})
