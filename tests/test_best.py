@@ -84,6 +84,15 @@ def test_chosen_by_questions_that_are_not_reported():
     assert score_of({"acc": 0.9, "selection": None}) == 0.9  # there are too few held-out rows to leave some out
 
 
+def test_where_attempt_1_fell_is_not_the_best(mine):
+    """Of a stage that ended so, the next one has the best."""
+    mine.start(scores=SCORES, fallen=["stage1/step_2", "stage1/step_6", "stage2/step_4", "stage2/step_6"])
+    assert {name: mine.link(name) for name in ("stage1/best", "stage2/best")} == {
+        "stage1/best": "stage1/step_4", "stage2/best": "stage1/step_4"
+    }  # fmt: skip
+    assert not problems(mine.dir / "stage2/best") and not is_weights_only(mine.dir / "stage2/best")
+
+
 def test_the_table_shows_the_best_beside_the_last(straight):
     lines = straight.text.partition("held-out answers")[2].splitlines()
     after = next(i for i, line in enumerate(lines) if "after stage I " in line)

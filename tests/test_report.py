@@ -170,6 +170,24 @@ def test_a_fresh_draw_has_columns_where_it_was_measured(run, monkeypatch):
     assert "fresh: how often another first attempt to the same question is." in " ".join(page.text)
 
 
+def test_the_headline_says_whether_it_corrects_copies_or_draws_again(run, monkeypatch, capsys):
+    rows = [json.loads(line) for line in (run / "evaluations.jsonl").read_text().splitlines()]
+    numbers = {"delta": 0.004, "delta_ci95": [-0.004, 0.012], "repeat_rate": 0.98, "repeat_rate_ci95": [0.96, 0.99],
+               "revised_minus_fresh": -0.182, "revised_minus_fresh_ci95": [-0.315, -0.049]}  # fmt: skip
+    write(run, "evaluations", [rows[0] | {"repeat_rate": 0.5}, *rows[1:-1], rows[-1] | numbers])
+    expected = (
+        "It does not measurably correct: wrong → right less right → wrong is +0.4 points, 95 % interval -0.4 to +1.2; "
+        "after stage I it was +15.2. It copies: it repeats 98.0 % of its wrong answers, 95 % interval 96.0 to 99.0; "
+        "before training it was 50.0 %. A revision is worse than a fresh draw: -18.2 points, 95 % interval -31.5 to "
+        "-4.9. Attempt 2 is right on 73.8 %"
+    )
+    assert expected in " ".join(page_of(monkeypatch, run).text)
+    capsys.readouterr()
+    monkeypatch.setattr("sys.argv", ["report.py", str(run), "--text"])
+    report.main()
+    assert expected in " ".join(capsys.readouterr().out.split())
+
+
 def test_greedy_rows_stand_below_those_beside_them(run, monkeypatch):
     rows = [json.loads(line) for line in (run / "evaluations.jsonl").read_text().splitlines()]
     beside = [{**row, "temperature": 0.0, "n": 100, "acc_attempt2": 0.9} for row in rows if row["when"] != "step"]

@@ -311,7 +311,8 @@ def test_an_evaluation_by_hand():
     assert row["per_question"] == {"n": [2, 2, 2], "acc": [1, 0, 2]}
     assert "games" not in summarise(answers, 0.5, 2)
     choice = selected(answers)
-    assert choice == {"n": 6, "prompts": 3, "acc": 0.5, "acc_ci95": row["acc_ci95"], "per_prompt": [0.5, 0, 1]}
+    expected = {"n": 6, "prompts": 3, "acc": 0.5, "acc_ci95": row["acc_ci95"], "per_prompt": [0.5, 0, 1]}
+    assert choice == expected | {"per_question": row["per_question"]}
     assert row["opponent_acc_ci95"] == pytest.approx(wilson(1, 2)) and row["win_rate_ci95"] == pytest.approx(
         wilson(1, 1)
     )

@@ -7,10 +7,13 @@ import re
 from dataclasses import asdict
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
+from conftest import fewer
 
 from lib.rl.checks import CHECKS, equal_rewards, evidence, sft_checks
+from lib.rl.evaluation import Answers, selected
 from lib.rl.watch import Watch
 
 SERIES = Path(__file__).parent / "watch_series.jsonl"
@@ -232,6 +235,17 @@ def test_a_policy_that_is_certain_and_mostly_right_is_healthy():
     assert alarms_of(watch(), rows) == []
 
 
+@pytest.mark.parametrize("name, first, second, step", [
+    ("copies", 0.4, 0.42, 6), ("corrects", 0.4, 0.7, None), ("all right", 0.95, 0.97, None),
+    ("none right", 0.0, 0.02, None),
+])  # fmt: skip
+def test_answers_without_an_advantage_are_named_in_the_first_steps_of_a_stage(name, first, second, step):
+    """Nearly all of them, in three steps after the warm-up; not where something is gained, or nothing can be."""
+    rows = [row(step, zero_advantage=0.95, acc_attempt1=first, acc_attempt2=second) for step in range(1, 9)]
+    assert begun(alarms_of(watch(), rows)) == ([("no_advantage.zero_advantage", step)] if step else [])
+    assert alarms_of(watch(), [each | {"acc_standing": second} for each in rows]) == []  # chats that stop
+
+
 def test_one_step_is_no_trend():
     spike = {"kl_attempt2": 50.0, "grad_norm": 500.0, "loss": 400.0, "length_attempt1": 90.0, "entropy": 3.0}
     rows = [row(step, **(spike if step == 40 else {})) for step in range(1, 80)]
@@ -285,6 +299,81 @@ def test_a_greedy_row_and_one_without_rows_to_choose_by_say_nothing():
     one.evaluation(evaluation(0, 160))
     assert one.evaluation({"stage": 2, "step": 30, "acc_attempt2": 0.0}) == []
     assert one.evaluation({"stage": 2, "step": 30, "selection": None}) == []
+
+
+# -- held-out answers of every attempt, against the start of the run and the last stage
+
+LOOKS = 10  # evaluations after the first
+
+
+def answered(dice, first, spoils, repairs, of):
+    """Numbers of `of` questions, some of which are easier: attempt 2 spoils right ones, and repairs wrong ones."""
+    one = dice.random(of) < first + np.where(np.arange(of) % 2, 0.2, -0.2)
+    two = np.where(one, dice.random(of) >= spoils, dice.random(of) < repairs)
+    none = np.zeros((2, of))
+    return selected(Answers(np.arange(of), np.array([one, two]), none, none, none, none, none[0], none[0], []))
+
+
+def looks(seed, shares, looks=LOOKS, reported=300, chosen=300, **more):
+    """Rows of evaluations, as configs/tiny_sums.yaml has them; `shares` of the time, 0 to 1: as in `answered`."""
+    dice = np.random.default_rng(seed)
+    for look in range(looks + 1):
+        parts = [answered(dice, *shares(look / looks), of) for of in (reported, chosen)]
+        place = {"when": "step", "stage": 1 + (2 * look > looks), "step": look}
+        yield {**parts[0], **place, "selection": parts[1], **more}
+
+
+def held_out_alarms(rows):
+    one = watch()
+    return {alarm.alarm: alarm for row in rows for alarm in one.evaluation(row) if alarm.begins}
+
+
+HEALTHY_RUNS = {
+    "nothing moves": lambda time: (0.75, 0.13, 0.3),
+    "attempt 1 learns": lambda time: (0.45 + 0.3 * time, 0.1, 0.3),
+    "attempt 2 learns": lambda time: (0.5, 0.23 - 0.2 * time, 0.3 + 0.5 * time),
+    "stage I leaves copies behind": lambda time: (0.5, 0.02 + 0.1 * time, 0.02 + 0.4 * time),
+}
+
+
+@pytest.mark.parametrize("name", HEALTHY_RUNS)
+def test_no_alarm_in_evaluations_of_healthy_runs(name):
+    for seed in range(fewer(10, plain=3)):
+        assert held_out_alarms(looks(seed, HEALTHY_RUNS[name])) == {}
+
+
+def test_a_first_attempt_that_falls_slowly_is_named_before_it_has_lost_a_fifth():
+    for seed in range(fewer(20, plain=4)):
+        alarms = held_out_alarms(looks(seed, lambda time: (0.75 - 0.2 * time, 0.13, 0.3)))
+        alarm = alarms["accuracy_lost.acc_attempt1"]
+        assert alarm.step < LOOKS and alarm.severity == "warning"
+        assert "in attempt 1 held-out accuracy 0.7" in alarm.text
+
+
+def test_right_answers_that_are_spoiled_more_and_more_are_named():
+    """.10 to .25 of all answers, whether or not as many more are repaired."""
+    for seed in range(fewer(20, plain=4)):
+        for repairs in (0, 0.15):
+            rows = looks(seed, lambda time, more=repairs: (0.75, (0.1 + 0.15 * time) / 0.75, 0.4 + 4 * more * time))
+            assert "answers_spoiled.c_to_i" in held_out_alarms(rows)
+
+
+def test_a_stage_that_loses_what_the_one_before_had_is_named_at_its_end():
+    """No evaluation in between, 50 questions to choose by and 250 others: .45 and .52, and then .37."""
+    rows = looks(1, lambda time: ((0.45, 0.6, 0.3)[int(2 * time)], 0.1, 0.1), 2, 250, 50)
+    alarm = held_out_alarms(rows)["accuracy_lost.acc_attempt1"]
+    assert alarm.step == 2 and "at stage 1 step 1 -> 0." in alarm.text
+
+
+def test_wrong_answers_that_are_repeated():
+    def alarms(before, after, when="step", right=0.4):
+        rows = looks(1, lambda time: (0.4, 0, 0), 1, when=when, acc_attempt1=right)
+        rates = [{"repeat_rate": rate, "repeat_rate_ci95": [rate - 0.03, 1.0]} for rate in (before, after)]
+        return [*held_out_alarms([row | rate for row, rate in zip(rows, rates, strict=True)])]
+
+    assert alarms(0.5, 0.97) == alarms(0.95, 0.97, "after_stage1") == ["answers_repeated.repeat_rate"]
+    assert alarms(0.95, 0.97) == []  # as the base, so far
+    assert alarms(0.5, 0.85) == alarms(0.5, 0.97, right=0.95) == []  # few are wrong, and those may be beyond help
 
 
 # -- state

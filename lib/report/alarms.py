@@ -25,7 +25,14 @@ HEADLINES = {
 }
 DONE = {"warn": "Training went on.", "stop": "The run was stopped.", "restore": "It went back to its best checkpoint."}
 PAID = {"malformed_paid"}
-FLAGGED = {"malformed": "malformed", "truncated": "truncated", "copies": "copied", "accuracy_died": "wrong"}
+FLAGGED = {
+    "malformed": "malformed",
+    "truncated": "truncated",
+    "copies": "copied",
+    "answers_repeated": "copied",
+    "answers_spoiled": "c_to_i",
+    "accuracy_died": "wrong",
+}
 
 
 class Evidence(NamedTuple):

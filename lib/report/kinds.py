@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from lib.core.console import WHEN, attempts_of
 from lib.report.blocks import percent
+from lib.rl.watch import REPEATED
 from lib.run.runlog import is_number
 
 
@@ -125,7 +126,7 @@ IMITATION = (
 
 
 def corrects(rows: list[dict], is_mean: bool = False) -> str:
-    """Tells in a sentence what a further attempt is good for."""
+    """Tells whether a run corrects, copies, or only draws again, in this order, and then how often it is right."""
     now, before = rows[-1], rows[0]
     last = f"acc_attempt{attempts_of(now)[-1]}"
     start, joint = (f"attempt {last[-1]}", " and") if is_mean else (f"Attempt {last[-1]}", ",")
@@ -133,15 +134,49 @@ def corrects(rows: list[dict], is_mean: bool = False) -> str:
     text += percent(now["acc_attempt1"])
     if len(rows) > 1:
         text += f"; before training it was {percent(before[last])} and {percent(before['acc_attempt1'])}"
-    low, high = (not is_mean and now.get("delta_ci95")) or (None, None)
-    if all(map(is_number, (low, high, now.get("delta")))):
-        sign = "helps" if low > 0 else "hurts" if high < 0 else "neither helps nor hurts measurably"
-        text += f". A second look {sign}: {100 * now['delta']:+.1f} points, "
-        text += f"95 % interval {100 * low:+.1f} to {100 * high:+.1f}"
-        earlier = rows[-2] if len(rows) > 2 else {}
-        if is_number(earlier.get("delta")):
-            text += f"; {WHEN.get(earlier['when'], 'before')} it was {100 * earlier['delta']:+.1f}"
-    return text + "."
+    answers = [] if is_mean else [gain_in_words(rows), copies_in_words(rows), draw_in_words(now)]
+    return " ".join(f"{sentence}." for sentence in (*answers, text) if sentence)
+
+
+def gain_in_words(rows: list[dict]) -> str:
+    """Tells whether more is corrected than spoiled; "" where that is unknown."""
+    text = in_points(rows[-1], "delta", "It corrects", "It does not measurably correct",
+                     "It spoils more than it corrects", "wrong → right less right → wrong is ")  # fmt: skip
+    earlier = rows[-2] if text and len(rows) > 2 else {}
+    was = earlier.get("delta")
+    return text + (f"; {WHEN.get(earlier['when'], 'before')} it was {100 * was:+.1f}" if is_number(was) else "")
+
+
+def copies_in_words(rows: list[dict]) -> str:
+    """Tells how many wrong answers are given again; "" where that is unknown."""
+    now, before = rows[-1].get("repeat_rate"), rows[0].get("repeat_rate")
+    if not is_number(now):
+        return ""
+    low, high = rows[-1]["repeat_rate_ci95"]
+    text = f"{'It copies: it' if now > REPEATED else 'It'} repeats {percent(now)} of its wrong answers, 95 % interval "
+    text += f"{100 * low:.1f} to {100 * high:.1f}"
+    return text + (f"; before training it was {percent(before)}" if len(rows) > 1 and is_number(before) else "")
+
+
+def draw_in_words(now: dict) -> str:
+    """Tells whether a revision after a wrong attempt 1 is worth more than another attempt 1; "" where not measured."""
+    than = "than a fresh draw"
+    return in_points(
+        now,
+        "revised_minus_fresh",
+        f"A revision is better {than}",
+        "A revision is not measurably better or worse than a fresh draw",
+        f"A revision is worse {than}",
+    )
+
+
+def in_points(row: dict, key: str, above: str, level: str, below: str, lead: str = "") -> str:
+    """Returns a verdict on a difference by its interval, and both in points; "" without an interval."""
+    low, high = row.get(f"{key}_ci95") or (None, None)
+    if not all(map(is_number, (low, high, row.get(key)))):
+        return ""
+    verdict = above if low > 0 else below if high < 0 else level
+    return f"{verdict}: {lead}{100 * row[key]:+.1f} points, 95 % interval {100 * low:+.1f} to {100 * high:+.1f}"
 
 
 def plays(rows: list[dict], is_mean: bool = False) -> str:

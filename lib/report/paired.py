@@ -35,7 +35,7 @@ def compare(first: dict, second: dict, names: Sequence[str]) -> list[dict]:
             f"{names[0]} and {names[1]}: answered different questions, {len(one['n'])} and {len(two['n'])} of them: "
             "measure both on the same rows, with evaluate.py --rows FIRST END"
         )
-    if one.keys() != two.keys():
+    if attempts_of(one) != attempts_of(two):
         raise ConfigError(
             f"{names[0]} and {names[1]}: one has two attempts, the other single answers: compare like with like"
         )

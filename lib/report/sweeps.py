@@ -362,10 +362,9 @@ def seconds_of(row: dict) -> float:
 
 def without_prompts(row: dict) -> dict:
     """Returns an evaluation without its lists of numbers per question."""
-    row = {key: value for key, value in row.items() if key != "per_question"}
-    if isinstance(row.get("selection"), dict):
-        row = {**row, "selection": {key: value for key, value in row["selection"].items() if key != "per_prompt"}}
-    return row
+    lists = ("per_question", "per_prompt")
+    return {key: without_prompts(value) if key == "selection" and value else value
+            for key, value in row.items() if key not in lists}  # fmt: skip
 
 
 def read_figures(text: str, figures: dict[str, str]) -> list[dict]:

@@ -254,10 +254,28 @@ def shorter(history: History, key: str) -> Seen | None:
 
 def certain_too_early(history: History, key: str) -> Seen | None:
     """Detects an entropy near zero although many answers are still wrong."""
-    accuracies = [name for name in history.values if quantity_of(name) in ("acc", "acc_standing")]
-    now, right = history.last(key), history.last(max(accuracies, default="acc"))  # of the last attempt, or of all
+    now, right = history.last(key), history.last(last_accuracy(history))
     is_dead = now is not None and right is not None and now < 0.005 and right < 0.8
     return Seen(max(history.first[key], now), now) if is_dead and history.first[key] > 0.02 else None
+
+
+def last_accuracy(history: History) -> str:
+    """Returns the name of the accuracy of the last attempt, or of what stands at the end."""
+    return max((name for name in history.values if quantity_of(name) in ("acc", "acc_standing")), default="acc")
+
+
+def idle(history: History, key: str) -> Seen | None:
+    """Detects three steps with an advantage for fewer than one last attempt in ten, where nothing has been gained.
+
+    Where the last attempt has gained on the first, or nearly all are right, or wrong, equal rewards are no fault; nor
+    where chats stop: it is the hopeless ones that go on.
+    """
+    values, last = history.settled(key, 3), last_accuracy(history)
+    right, first = history.last(last, 3), history.last("acc_attempt1", 3)
+    if len(values) < 3 or min(values) <= 0.9 or right is None or first is None or last == "acc_standing":
+        return None
+    is_fault = 0.1 < right < 0.9 and right - first < 0.05
+    return Seen(min(history.first[key], 0.9), fmean(values), 3) if is_fault else None
 
 
 def copies(history: History, key: str) -> Seen | None:
@@ -285,7 +303,7 @@ class Check:
 FORMS = {"answer": "an <answer> block", "boxed": r"a \boxed{}"}
 # quantities that are told in percent, by how they begin
 SHARES = (
-    "malformed_paid", "paid_outside", "well_formed", "acc", "truncated", "answer_changed", "idle",
+    "malformed_paid", "paid_outside", "well_formed", "acc", "truncated", "answer_changed", "idle", "zero_advantage",
     "mean_token_accuracy",
 )  # fmt: skip
 LOWER_RATE = "lower optimizer.learning_rate"
@@ -333,6 +351,8 @@ CHECKS = (
     Check("copies", ("answer_changed",), copies,
           "the share of answers that attempt 2 changed, while it kept nearly all wrong ones,",
           "raise train.alpha, or train.beta2 in stage I"),
+    Check("no_advantage", ("zero_advantage",), idle, "the share of last attempts without an advantage, with no gain,",
+          "raise generation.temperature or train.revisions_per_attempt, or choose prompts that are sometimes right"),
 )  # fmt: skip
 EQUAL_REWARDS = "equal_rewards"
 BESIDE = frozenset({"prompts", "prompts_solved", "reward"})  # quantities that rules read besides those they check

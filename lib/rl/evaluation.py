@@ -1,12 +1,12 @@
 """Held-out accuracy, each with a 95 % interval: of both attempts, with delta, i->c and c->i; of single answers, pass@k.
 
 What is reported and what training chooses by are measured on different questions: of many evaluations the best one is
-lucky too, and its luck must not be reported. `selection` of a row has the latter, with the accuracy of every prompt, so
-that two evaluations can be compared pair by pair.
+lucky too, and its luck must not be reported. `selection` of a row has the latter, with the accuracy of every prompt.
 
 A question is one witness, however often it is asked: the samples of it, and rows that ask the same, are one cluster of
-every interval and of `mcnemar_p`. `per_question` has what was right of each, in the order in which they come first, and
-two evaluations of the same rows are compared by it (lib/report/paired.py).
+every interval and of `mcnemar_p`. `per_question` counts the answers to each question, those that were right and those
+that a revision spoiled, in the order in which the questions come first: two evaluations of the same rows are compared
+by it, in pairs (lib/report/paired.py, lib/rl/watch.py).
 
 A revision is worth something only if it beats another first attempt, which costs as much: after a wrong attempt 1,
 `revised_after_wrong` is how often its revision is right, and `fresh_after_wrong` how often the other first attempts to
@@ -178,7 +178,7 @@ def summarise(
     answer and the opponent's are right, None where that is unknown. An answer that could not be judged counts as wrong.
     """
     row = _counts(answers) | {"temperature": temperature} | _accuracies(answers)
-    row["per_question"] = _per_question(answers.group, **_right(answers))
+    row["per_question"] = _per_question(answers)
     for number, end in enumerate(_ends(answers)):
         row |= {f"{name}{end}": float(getattr(answers, name)[number].mean()) for name in MEANS}
         row |= rate(f"well_formed{end}", answers.well_formed[number].astype(float), answers.group)
@@ -252,10 +252,12 @@ def _fresh_draws(one: np.ndarray, two: np.ndarray, group: np.ndarray) -> dict:
     return row | {"revised_minus_fresh": float((revised - fresh).mean()), "revised_minus_fresh_ci95": difference}
 
 
-def _per_question(group: np.ndarray, **right: np.ndarray) -> dict[str, list[int]]:
-    """Counts the answers to each question, and how many of them are right."""
-    counts = {"n": np.bincount(group)} | {name: np.bincount(group, values) for name, values in right.items()}
-    return {name: values.astype(int).tolist() for name, values in counts.items()}
+def _per_question(answers: Answers) -> dict[str, list[int]]:
+    """Counts the answers to each question, how many are right, and of several attempts how many were spoiled."""
+    counted = {"n": np.ones(len(answers.group)), **_right(answers)}
+    if len(answers.match) > 1:
+        counted["c_to_i"] = answers.match[0] & ~answers.match[-1]
+    return {name: np.bincount(answers.group, values).astype(int).tolist() for name, values in counted.items()}
 
 
 def rate(name: str, values: np.ndarray, group: np.ndarray) -> dict[str, Any]:
@@ -266,9 +268,10 @@ def rate(name: str, values: np.ndarray, group: np.ndarray) -> dict[str, Any]:
 
 
 def selected(answers: Answers) -> dict:
-    """Returns what training selects by: accuracies, and `per_prompt`, the last attempt's accuracy on each question."""
+    """Returns what training selects by: accuracies, counts, and `per_prompt`, the last attempt's accuracy on each."""
     per_prompt = np.bincount(answers.group, answers.match[-1]) / np.bincount(answers.group)
-    return _counts(answers) | _accuracies(answers) | {"per_prompt": per_prompt.tolist()}
+    numbers = {"per_prompt": per_prompt.tolist(), "per_question": _per_question(answers)}
+    return _counts(answers) | _accuracies(answers) | numbers
 
 
 def _ends(answers: Answers) -> list[str]:

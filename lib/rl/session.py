@@ -447,9 +447,12 @@ class Session:
                 self.screen.warn(f"train.after_checkpoint: ended with exit code {codes[pid]} after {folder}, see {log}")
 
     def note_score(self, evaluation: dict) -> None:
-        """Marks this moment, after an evaluation, as one to save and keep if it is the best of its stage so far."""
+        """Marks this moment, after an evaluation, as one to save and keep if it is the best of its stage so far.
+
+        It is not where attempt 1 fell: below its interval at the start of the run.
+        """
         measures_base = evaluation["when"] == "pretrain" and self.policy.prefix  # without the soft prompt
-        if self.config.train.keep_best and not measures_base:
+        if self.config.train.keep_best and not measures_base and self.watch.keeps_attempt1(evaluation):
             self.checkpoints.consider(self.progress.stage, self._here(), score_of(evaluation))
 
     def when_due(self) -> None:
@@ -468,7 +471,8 @@ class Session:
     def finish(self, when: str, fresh_optimizer: bool = False) -> None:
         """Ends a stage: evaluates, saves a checkpoint from which the next starts, and the adapter in `stage<N>/`.
 
-        The next stage, if any, has this checkpoint as its best so far; `fresh_optimizer`: it forgets the moments.
+        The next stage, if any, has this checkpoint as its best so far, or the best of this stage where attempt 1 fell;
+        `fresh_optimizer`: it forgets the moments.
         """
         row = self.evaluate(when)
         stage, step, here = self.progress.stage, self.progress.step, self._here()
@@ -478,8 +482,11 @@ class Session:
             self.progress.step = 0
             if fresh_optimizer:
                 self.step.reset()
-            if self.config.train.keep_best:
-                self.checkpoints.consider(following, here, score_of(row))
+            best = {"folder": here, "score": score_of(row)}
+            if not self.watch.keeps_attempt1(row):
+                best = self.checkpoints.best.get(f"stage{stage}")
+            if self.config.train.keep_best and best:
+                self.checkpoints.consider(following, **best)
         checkpoint = self.checkpoints.save(stage, step)
         if self.accelerator.is_main_process:
             self.checkpoints.write_result(checkpoint, self._save_rest)

@@ -12,10 +12,13 @@ from math import isfinite
 from statistics import fmean
 from typing import Any
 
-from lib.core.stats import paired_delta_interval
+from lib.core.stats import mean_interval, paired_delta_interval
 from lib.rl.checks import BESIDE, CHECKS, LEVEL, RECENT, SHARES, Check, History, Seen, quantity_of
 
+QuestionCounts = dict[str, list[int]]  # `per_question` of an evaluation
+QuestionShares = dict[str, float]  # the same of one question, divided by `n`
 COLLAPSE = "collapse"
+OF_EVALUATIONS = ("held_out", "accuracy_lost", "answers_")  # alarms; they outlast a stage
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,41 @@ class Alarm:
 BEYOND = 2.0  # half-widths of the paired interval: the best was selected among several, so one is not enough
 FELL, COLLAPSED_BY = 0.05, 0.15  # drops in accuracy that count as worse, and as beyond recovery
 LOSS_ROSE = 0.02  # nats; and 2 % of the best loss
+POOLED = 3  # evaluations that are compared together, too: what falls slowly is seen earlier
+REPEATED = 0.9  # share of the wrong answers; where as many first attempts are right, the rest may be beyond help
+
+
+@dataclass(frozen=True)
+class Change:
+    """A mean difference over questions, in pairs, and half of its 95 % interval."""
+
+    before: float
+    now: float
+    half: float
+
+    @classmethod
+    def of(cls, pairs: list[tuple[float, float]]) -> "Change":
+        """Returns the change of pairs (before, now).
+
+        A pair more in each direction keeps the interval honest where few pairs differ (Bonett and Price 2012).
+        """
+        interval = mean_interval([*(now - before for before, now in pairs), 1.0, -1.0])
+        return cls(fmean(before for before, _ in pairs), fmean(now for _, now in pairs), _half(interval))
+
+    @property
+    def by(self) -> float:
+        """Returns the mean difference."""
+        return self.now - self.before
+
+    @property
+    def sureness(self) -> float:
+        """Returns the mean difference in half-widths of its interval."""
+        return self.by / self.half
+
+    @property
+    def interval(self) -> str:
+        """Formats both ends."""
+        return f"{self.by - self.half:+.3f} to {self.by + self.half:+.3f}"
 
 
 class Watch:
@@ -55,6 +93,8 @@ class Watch:
         self._on: dict[str, dict[str, Any]] = {}  # active alarm -> what it has seen, and its place in `_told`
         self._best: dict[str, Any] = {}  # the best of the stage's held-out evaluations
         self._last: dict[str, Any] = {}  # the last of them
+        self._marks: dict[str, dict[str, Any]] = {}  # evaluations: the run's first, last, and the last stage's last
+        self._recent: list[list[QuestionCounts]] = []  # the questions of the last POOLED evaluations, without the start
         self._told: list[dict[str, Any]] = []  # every alarm so far, for the last lines of the run
 
     def step(self, row: Mapping[str, Any]) -> list[Alarm]:
@@ -75,20 +115,32 @@ class Watch:
     def evaluation(self, row: Mapping[str, Any]) -> list[Alarm]:
         """Returns the alarms that begin or end with this row of evaluations.jsonl.
 
-        Accuracies are compared prompt by prompt on the questions that training selects by: row["selection"].
+        Alarms that a run may act on compare the last attempt, prompt by prompt, with the stage's best on the questions
+        that training selects by: row["selection"]. The others compare all questions and attempts with the start of the
+        run and the end of the last stage, and are warnings: nothing is chosen by questions that are reported.
         """
         place = {"stage": row.get("stage", 1), "step": row["step"]}
         if "loss" in row:
             return self._held_out_loss(row["loss"], place)
-        selection = row.get("selection")  # absent in a greedy row beside a sampled one, None without rows for it
-        return self._held_out_answers(selection["per_prompt"], place) if selection else []
+        if "selection" not in row:  # a greedy row beside a sampled one
+            return []
+        selection = row["selection"]  # None without rows for it
+        told = self._held_out_answers(selection["per_prompt"], place) if selection else []
+        return told + (self._since_marks(row, place) if _questions(row) else [])
 
     def forget(self, text: str = "") -> list[Alarm]:
         """Forgets the recent steps and ends all alarms after a return to an earlier checkpoint, another policy."""
         place = {"stage": self._stage or 1, "step": self.history.steps[-1] if self.history.steps else 0}
         told = [self._end(name, place, text or "by going back") for name in list(self._on)]
-        self.history = History(self._quantities)
+        self.history, self._recent = History(self._quantities), []
         return told
+
+    def keeps_attempt1(self, row: Mapping[str, Any]) -> bool:
+        """True unless attempt 1 is below its interval at the start of the run, on the questions to select by.
+
+        `row`: of evaluations.jsonl; `evaluation` has had it, or an earlier one.
+        """
+        return (row["selection"] or row).get("acc_attempt1", 1.0) >= self._marks["start"]["attempt1_low"]
 
     @property
     def is_below_best(self) -> bool:
@@ -112,14 +164,14 @@ class Watch:
     def state_dict(self) -> dict[str, Any]:
         """Returns all that future alarms depend on, through JSON, so that equal states are equal bytes."""
         state = {"stage": self._stage, "history": self.history.state(), "on": self._on, "best": self._best,
-                 "last": self._last, "told": self._told}  # fmt: skip
+                 "last": self._last, "marks": self._marks, "recent": self._recent, "told": self._told}  # fmt: skip
         return json.loads(json.dumps(state))
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restores a state from `state_dict`."""
-        state = copy.deepcopy(dict(state))
-        names = ("stage", "on", "best", "last", "told")
-        self._stage, self._on, self._best, self._last, self._told = (state[name] for name in names)
+        state = {"marks": {}, "recent": [], **copy.deepcopy(dict(state))}  # absent in earlier versions
+        for name in ("stage", "on", "best", "last", "marks", "recent", "told"):
+            setattr(self, f"_{name}", state[name])
         self.history = History(self._quantities)
         vars(self.history).update(state["history"])
 
@@ -146,7 +198,7 @@ class Watch:
             yield self._begin(name, check.collapse, {"stage": self._stage, "step": step}, seen, text)
 
     def _on_in_steps(self) -> list[str]:
-        return [name for name, state in self._on.items() if not name.startswith("held_out")]
+        return [name for name in self._on if not name.startswith(OF_EVALUATIONS)]
 
     # -- evaluations
 
@@ -183,6 +235,82 @@ class Watch:
             remedy = "the reward pays what accuracy does not count: read generations.jsonl and fix reward.fn"
             told.append(self._begin("held_out_gamed", False, place, seen, f"{text}; {remedy}"))
         return told
+
+    def _since_marks(self, row: Mapping[str, Any], place: dict[str, int]) -> list[Alarm]:
+        """Compares the last evaluations with the first one of the run, and the last one with the stage before."""
+        now = {**place, "questions": _questions(row), "repeat_rate": row.get("repeat_rate")}
+        if not self._marks or len(now["questions"]) != len(self._marks["start"]["questions"]):
+            low = (row["selection"] or row).get("acc_attempt1_ci95", [0.0])[0]
+            self._marks, self._recent = {"start": {**now, "attempt1_low": low}, "last": now}, []
+            return []
+        if place["stage"] != self._marks["last"]["stage"]:
+            self._marks["stage"] = self._marks["last"]
+        self._marks["last"] = now
+        self._recent = [*self._recent, now["questions"]][-POOLED:]
+        accuracies = [name for name in now["questions"][0] if quantity_of(name) == "acc"]
+        told = [alarm for key in accuracies for alarm in self._fell(key, place)]
+        if len(accuracies) > 1:
+            told += self._spoils(accuracies[0], accuracies[-1], place)
+        return told + (self._repeats(row, place) if row.get("repeat_rate") is not None else [])
+
+    def _fell(self, key: str, place: dict[str, int]) -> list[Alarm]:
+        compared = [("start", self._recent), ("start", self._recent[-1:]), ("stage", self._recent[-1:])]
+        changes = []
+        for mark, evaluations in compared:
+            if mark in self._marks:
+                pairs = _pairs(self._marks[mark]["questions"], evaluations)
+                changes.append((Change.of([(then[key], now[key]) for then, now in pairs]), _place(self._marks[mark])))
+        change, start = min(changes, key=lambda each: each[0].sureness)
+        text = (
+            f"{_attempt(key)}held-out accuracy {_short(change.before)} at {start} -> {_short(change.now)}, paired "
+            f"interval {change.interval}; raise the KL weight (train.beta1, train.beta2, train.beta), or go on from an "
+            "earlier checkpoint"
+        )
+        is_bad, seen = change.by <= -FELL and change.sureness < -BEYOND, Seen(change.before, change.now, 1)
+        return self._switch(f"accuracy_lost.{key}", is_bad, change.sureness > -1, place, seen, text)
+
+    def _spoils(self, first: str, last: str, place: dict[str, int]) -> list[Alarm]:
+        """Detects more right first attempts made wrong than the same share of them as at the start.
+
+        It is no fault where the last attempt gains at least as much on the first one.
+        """
+        start, changes = self._marks["start"], []
+        for evaluations in (self._recent, self._recent[-1:]):
+            pairs = _pairs(start["questions"], evaluations)
+            before, now = (
+                {name: fmean(row[name] for row in rows) for name in rows[0]} for rows in zip(*pairs, strict=True)
+            )
+            share, scale = before["c_to_i"] / (before[first] or 1.0), now[first] / (before[first] or 1.0)
+            excess = [(scale * (a["c_to_i"] - share * a[first]), b["c_to_i"] - share * b[first]) for a, b in pairs]
+            gain = now[last] - now[first] - (before[last] - before[first])
+            changes.append((Change.of(excess), gain, Seen(before["c_to_i"], now["c_to_i"], 1)))
+        excess, gain, seen = max(changes, key=lambda each: each[0].sureness)
+        text = (
+            f"right first attempts that the last one makes wrong, of all held-out answers: {_percent(seen.before)} at "
+            f"{_place(start)} -> {_percent(seen.now)}, beyond the same share of right ones {excess.by:+.3f}, paired "
+            f"interval {excess.interval}; raise train.beta1, and read right answers that were lost in generations.jsonl"
+        )
+        is_bad = excess.by >= FELL and excess.sureness > BEYOND and gain < excess.by
+        return self._switch("answers_spoiled.c_to_i", is_bad, excess.sureness < 1, place, seen, text)
+
+    def _repeats(self, row: Mapping[str, Any], place: dict[str, int]) -> list[Alarm]:
+        """Detects wrong answers that are nearly all repeated, if fewer were at the start or a stage ends so."""
+        now, (low, _), before = row["repeat_rate"], row["repeat_rate_ci95"], self._marks["start"]["repeat_rate"] or 0.0
+        is_news = low > before or row["when"].startswith("after")
+        is_bad = now > REPEATED and low > REPEATED - 0.1 and row["acc_attempt1"] < REPEATED and is_news
+        text = (
+            f"of the held-out wrong answers {_percent(now)} are repeated, {_percent(before)} at "
+            f"{_place(self._marks['start'])}; raise train.alpha, or train.beta2 in stage I"
+        )
+        return self._switch("answers_repeated.repeat_rate", is_bad, now <= REPEATED, place, Seen(before, now, 1), text)
+
+    def _switch(
+        self, name: str, is_bad: bool, is_over: bool, place: dict[str, int], seen: Seen, text: str
+    ) -> list[Alarm]:
+        """Begins a warning, or ends it; between the two bounds it stays as it is."""
+        if name in self._on:
+            return [self._end(name, place, f"back at {_short(seen.now)}")] if is_over else []
+        return [self._begin(name, False, place, seen, text)] if is_bad else []
 
     def _reward(self) -> float | None:
         keys = [key for key in self.history.values if quantity_of(key) == "reward" and self.history.all(key)]
@@ -241,6 +369,28 @@ def _keys_of(check: Check, row: Mapping[str, Any]) -> Iterator[str]:
 
 def _attempt(key: str) -> str:
     return f"in attempt {key.rpartition('_attempt')[2]} " if "_attempt" in key else ""
+
+
+def _questions(row: Mapping[str, Any]) -> list[QuestionCounts]:
+    """Returns the counts by question of those that are reported, and of those to select by."""
+    return [part["per_question"] for part in (row, row["selection"] or {}) if "per_question" in part]
+
+
+def _pairs(
+    before: list[QuestionCounts], evaluations: list[list[QuestionCounts]]
+) -> list[tuple[QuestionShares, QuestionShares]]:
+    """Returns the shares of each question, before and in several evaluations together.
+
+    An evaluation within a stage may have fewer questions, the first ones.
+    """
+    pairs: list[tuple[QuestionShares, QuestionShares]] = []
+    for then, *tables in zip(before, *evaluations, strict=True):
+        for i in range(min(len(table["n"]) for table in (then, *tables))):
+            now = {name: sum(table[name][i] for table in tables) for name in then}
+            pairs.append(
+                ({name: then[name][i] / then["n"][i] for name in then}, {name: now[name] / now["n"] for name in now})
+            )
+    return pairs
 
 
 def _place(place: Mapping[str, int]) -> str:

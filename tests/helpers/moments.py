@@ -12,6 +12,7 @@ kept       the number of the reply that is the last one to be written
 pauses     steps before which the process stops until it gets SIGCONT; it leaves a file paused_at_<step>
 restores   [stage, step] of each step behind which the run goes back to its best checkpoint
 scores     by place, such as stage1/step_2: what an evaluation there counts when the best checkpoint is chosen
+fallen     the places where attempt 1 counts as below its interval at the start
 kill_before  the change of a file before which it gets SIGKILL, a pattern of names as of tests/helpers/file_events.py
 events     a file for these names
 journal    a file for the moments, and for those of checkpoints
@@ -47,6 +48,7 @@ from lib.play.gspo import GspoRun
 from lib.rl import session
 from lib.rl.score import ScoreRun
 from lib.rl.session import Session
+from lib.rl.watch import Watch
 from lib.run import adapter_files
 from lib.run.checkpoint import Checkpoints
 from lib.run.manifest import MANIFEST, problems
@@ -229,6 +231,8 @@ class Moments:
         Session.when_due = _both(self._restore, Session.when_due)
         if "scores" in plan:
             session.score_of = lambda row: plan["scores"][f"stage{row['stage']}/step_{row['step']}"]
+        if "fallen" in plan:
+            Watch.keeps_attempt1 = lambda _, row: f"stage{row['stage']}/step_{row['step']}" not in plan["fallen"]
         Remote.answers = self._during("waiting", Remote.answers)
         Checkpoints.save = self._during("saving", Checkpoints.save, self._was_saved)
         Checkpoints.resume = self._during("resume", Checkpoints.resume, self._was_resumed)
