@@ -2,16 +2,22 @@
 
 import random
 import signal
+import subprocess
+import sys
+from statistics import fmean
 
 import pytest
 import yaml
 from conftest import long
 from helpers import moments
-from test_resume import Run
+from test_resume import ROOT, Run
 from test_resume import template as template
 from test_selfplay_runs import Run as PlayRun
 from test_selfplay_runs import template as play_template  # noqa: F401
 
+from lib.report.page import overview
+from lib.report.rollouts import rollouts_of
+from lib.report.run_folder import read_run
 from lib.run.adapter_files import ADAPTER
 from lib.run.manifest import problems
 
@@ -99,6 +105,25 @@ def test_killed_at_ten_moments(template, tmp_path, restored):
     mine.same_as(restored, drawn)
     assert closing(said) == closing(restored.text) and "went back to" in closing(said)
     assert collapses(mine) and not any(map(problems, mine.dir.glob("stage?/step_*")))
+
+
+@long
+def test_a_run_that_games_its_reward_is_taken_back_and_says_so_on_its_page(tmp_path):
+    """As configs/sweep_gamed.yaml plants it: the true sum stands in a few malformed texts, which are paid too."""
+    sweep = ["--config", ROOT / "configs/sweep_gamed.yaml", "variants={restore: []}", "seeds=[203]", "threads=[1]"]
+    options = [sys.executable, ROOT / "sweep.py", *sweep, f"output_dir={tmp_path}"]
+    subprocess.run(options, cwd=ROOT, check=True, capture_output=True, timeout=900)
+    run = read_run(tmp_path / "sweep-gamed/restore/seed_203/score")
+    first = next(row for row in run.alarms if row["severity"] == "collapse")
+    assert (first["alarm"], first["action"]) == ("left_form_answer.paid_outside_answer_attempt1", "restore")
+    assert run.global_step(first) < 200
+    (back,) = (number for number, row in enumerate(run.metrics) if "restored_from" in row)
+    shares = [row["paid_outside_answer_attempt1"] for row in run.metrics]
+    gamed, end = fmean(shares[back - 5 : back]), fmean(shares[-10:])
+    assert back == run.global_step(first) and gamed > 0.25 and end < gamed / 2
+    above = overview([run], rollouts_of([run]))["alert"][0].text
+    assert above.startswith("Reward is being earned without the <answer> block: stage II, step ")
+    assert above.endswith("It went back to its best checkpoint.")
 
 
 def test_selfplay_stops(play_template, tmp_path):  # noqa: F811

@@ -42,6 +42,7 @@ class Alarm:
 BEYOND = 2.0  # half-widths of the paired interval: the best was selected among several, so one is not enough
 FELL, COLLAPSED_BY = 0.05, 0.15  # drops in accuracy that count as worse, and as beyond recovery
 LOSS_ROSE = 0.02  # nats; and 2 % of the best loss
+SPOILED = 0.08  # a rise of right answers made wrong; smaller ones come and go while attempt 2 learns
 POOLED = 3  # evaluations that are compared together, too: what falls slowly is seen earlier
 REPEATED = 0.9  # share of the wrong answers; where as many first attempts are right, the rest may be beyond help
 
@@ -290,7 +291,7 @@ class Watch:
             f"{_place(start)} -> {_percent(seen.now)}, beyond the same share of right ones {excess.by:+.3f}, paired "
             f"interval {excess.interval}; raise train.beta1, and read right answers that were lost in generations.jsonl"
         )
-        is_bad = excess.by >= FELL and excess.sureness > BEYOND and gain < excess.by
+        is_bad = excess.by >= SPOILED and excess.sureness > BEYOND and gain < excess.by
         return self._switch("answers_spoiled.c_to_i", is_bad, excess.sureness < 1, place, seen, text)
 
     def _repeats(self, row: Mapping[str, Any], place: dict[str, int]) -> list[Alarm]:

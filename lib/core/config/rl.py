@@ -133,7 +133,8 @@ class TrainLoop(Section):
     checkpoint_every: CountOrZero = 0  # steps; 0: before the first step, at a new best, and at the end of each stage
     keep_checkpoints: Annotated[int, Field(ge=2)] = 2
     # how many checkpoints of each stage can be resumed; of older ones only the weights are kept
-    keep_best: bool = True  # true: also keep each stage's checkpoint with the best held-out accuracy, `stage<N>/best`
+    keep_best: bool = True
+    # true: also keep each stage's checkpoint with the best held-out accuracy, `stage<N>/best`, if attempt 1 did not fall
     on_non_finite: Literal["stop", "skip"] = "stop"
     # what happens if a loss or gradient is not finite. stop: the run ends; skip: the step is dropped, but the third one
     # in a row ends the run
