@@ -400,6 +400,19 @@ def test_a_resumed_watch_goes_on_to_the_same_alarms(tmp_path):
     assert resumed.closing() == straight.closing() and resumed.state_dict() == straight.state_dict()
 
 
+def test_a_resumed_watch_compares_with_the_same_start():
+    """And a checkpoint may become the best until attempt 1 is below its interval there."""
+    straight, resumed = watch(), watch()
+    rows = [*looks(1, lambda time: (0.75 - 0.2 * time, 0.13, 0.3))]
+    for row in rows:
+        assert resumed.evaluation(row) == straight.evaluation(row)
+        is_kept = row["selection"]["acc_attempt1"] >= rows[0]["selection"]["acc_attempt1_ci95"][0]
+        assert resumed.keeps_attempt1(row) == is_kept
+        state, resumed = resumed.state_dict(), watch()
+        resumed.load_state_dict(state)
+    assert "accuracy_lost.acc_attempt1" in straight.on and not is_kept
+
+
 def test_a_state_is_a_copy():
     one = watch()
     alarms_of(one, [row(step) for step in range(1, 20)])
