@@ -351,7 +351,8 @@ CHECKS = (
     Check("copies", ("answer_changed",), copies,
           "the share of answers that attempt 2 changed, while it kept nearly all wrong ones,",
           "raise train.alpha, or train.beta2 in stage I"),
-    Check("no_advantage", ("zero_advantage",), idle, "the share of last attempts without an advantage, with no gain,",
+    Check("no_advantage", ("zero_advantage",), idle,
+          "the share of last attempts without an advantage, while they gain nothing on attempt 1,",
           "raise generation.temperature or train.revisions_per_attempt, or choose prompts that are sometimes right"),
 )  # fmt: skip
 EQUAL_REWARDS = "equal_rewards"

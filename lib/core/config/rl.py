@@ -134,7 +134,7 @@ class TrainLoop(Section):
     keep_checkpoints: Annotated[int, Field(ge=2)] = 2
     # how many checkpoints of each stage can be resumed; of older ones only the weights are kept
     keep_best: bool = True
-    # true: also keep each stage's checkpoint with the best held-out accuracy, `stage<N>/best`, if attempt 1 did not fall
+    # true: also keep each stage's checkpoint with the best held-out accuracy, `stage<N>/best`; not where attempt 1 fell
     on_non_finite: Literal["stop", "skip"] = "stop"
     # what happens if a loss or gradient is not finite. stop: the run ends; skip: the step is dropped, but the third one
     # in a row ends the run
