@@ -3,7 +3,7 @@
 On a GPU by its measured bandwidth and throughput. On a CPU, where neither is one number, by timing the matrix products
 alone: random matrices of the model's sizes, one for each layer so that no cache holds them, matrices with one input as
 one, and as many rows as the step has. No adapter, no attention, no norm, no sampling. They are the products as PyTorch
-makes them: decoding, which packs its matrices (lib/model/products.py), may take less time than they do.
+makes them.
 """
 
 from dataclasses import dataclass

@@ -68,10 +68,10 @@ def generate(
         if not policy.takes_slab:
             decoding = dataclasses.replace(decoding, rows=min(decoding.rows, max(1, BATCH_TOKENS // decoding.columns)))
             return _by_batches(policy, turns, decoding, follow_up)
-        stack.enter_context(torch.autocast(policy.device.type, enabled=False))  # packed matrices keep their dtype
+        stack.enter_context(torch.autocast(policy.device.type, enabled=False))  # weights and states keep their dtype
         if forward:  # ours, which keeps no tensor; a model's own might, and train on it later
             stack.enter_context(torch.inference_mode())
-        head = policy.head_at(decoding.temperature or 1.0).for_decoding()
+        head = policy.head_at(decoding.temperature or 1.0)
         rows = min(decoding.rows, affordable_rows(policy.backbone, decoding.columns))
         decoding = dataclasses.replace(decoding, rows=rows)
         decoder = Decoder(policy.backbone, rows, decoding.columns, forward)
@@ -264,7 +264,6 @@ class _Continuous:
         self.members = [self.members[row] for row in kept] + new
         self.rows = self.rows.arranged(kept, _Rows.new(new, self.width, self.decoding, self.decoder.device))
         self.widest = max(self.decoder.lengths[: len(self.members)].tolist(), default=0) + 1
-        self.decoder.share([member.turn.ids for member in self.members])
         if new:
             index = torch.tensor(copies, device=hidden.device) - begin
             self._choose(slice(begin, len(self.members)), hidden[index])

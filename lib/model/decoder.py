@@ -22,7 +22,7 @@ from torch import nn
 
 from lib.model.llama import Attend, Llama, Stacked
 from lib.model.sharding import is_sharded
-from lib.model.slab import SharedPrefix, Slab, attention, step_attention
+from lib.model.slab import Slab, attention, step_attention
 
 ATTENTION = "rematch_slab"
 PREFILL_TOKENS = 16_384  # new tokens of one forward, padding included
@@ -89,7 +89,6 @@ class Decoder:
         can_record = self.device.type == "cuda" and not is_sharded(backbone)
         self.fixed_sizes = can_record and _FixedStep.works  # steps of a few sizes, recorded once each
         self._steps: dict[tuple[int, int], _FixedStep] = {}
-        self._shared: SharedPrefix | None = None
         self._pool = torch.cuda.graph_pool_handle() if self.device.type == "cuda" else None
 
     def feed(self, first: int, texts: list[list[int]]) -> torch.Tensor:
@@ -97,7 +96,6 @@ class Decoder:
 
         Texts should come longest first: each forward pads them to its longest.
         """
-        self._shared = None
         states, start = [], 0
         longest = int(self.lengths[first : first + len(texts)].max())
         while start < len(texts):
@@ -129,17 +127,8 @@ class Decoder:
             self._steps[rows, widest] = _FixedStep(self, rows, widest, self._pool)
         return self._steps[rows, widest](self, tokens)
 
-    def share(self, texts: list[list[int]]) -> None:
-        """Lets steps attend once to what rows 0 .. n-1, of as many as each has until they change, begin with alike.
-
-        texts[r]: tokens that row r begins with.
-        """
-        if self._written_out and self.device.type == "cpu":
-            self._shared = self._slab.shared_prefix(texts)
-
     def arrange(self, sources: list[int | None]) -> None:
         """Makes row i a copy of what row sources[i] was, or empties it. Rows that stay are not touched."""
-        self._shared = None
         moved = [(row, source) for row, source in enumerate(sources) if source is not None and row != source]
         if moved:
             to, source = torch.tensor(moved, device=self.device).unbind(1)
@@ -185,17 +174,15 @@ class Decoder:
         """Returns the attention of new tokens to the slab, which stores them; visible (n, q, widest)."""
         is_step = visible.shape[1] == 1 and self.device.type == "cpu"
         heads = self.config.num_key_value_heads
-        shared = self._shared if self._shared and visible.shape[2] <= self._shared.until else None
         mask, bias = visible[:, None], None
         if is_step:
-            own = visible[..., shared.columns :] if shared else visible
-            bias = torch.zeros(own.shape, dtype=self.backbone.dtype).masked_fill_(~own, float("-inf"))
+            bias = torch.zeros(visible.shape, dtype=self.backbone.dtype).masked_fill_(~visible, float("-inf"))
             bias = bias.repeat_interleave(heads, dim=0)
 
         def attend(layer: int, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
             key, value = self._slab.update(key.transpose(1, 2), value.transpose(1, 2), layer)
             if is_step:
-                return step_attention(query, key, value, bias, shared, layer)
+                return step_attention(query, key, value, bias)
             return attention(None, query.transpose(1, 2), key, value, mask)[0]
 
         return attend

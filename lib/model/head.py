@@ -11,13 +11,20 @@ follow. benchmarks/head.py measures it.
 """
 
 from dataclasses import dataclass, replace
+from functools import cache
 
 import torch
 
-from lib.model.products import Packed, Plain, is_quick_on_cpu, packed, room_for_copies
-
 CHUNK_ELEMENTS = 2**24  # logits held at once: 64 MiB of float32
 BLOCK_ELEMENTS = 2**23  # weights cast to float32 at once, on devices without a half-precision matmul into float32
+
+
+@cache
+def is_quick_on_cpu(dtype: torch.dtype) -> bool:
+    """True if products in `dtype` are faster than in float32: in bfloat16, on CPUs with instructions for it."""
+    known = torch.cpu.get_capabilities()
+    has_it = bool(known.get("avx512_bf16") or known.get("amx_bf16")) and torch.backends.mkldnn.is_available()
+    return dtype == torch.bfloat16 and has_it
 
 
 @dataclass(frozen=True)
@@ -29,7 +36,6 @@ class Head:
     scale: float = 1.0
     softcap: float | None = None
     temperature: float = 1.0
-    decoding: Packed | Plain | None = None  # the weight for many products with few states; goes with it
 
     def logits(self, hidden: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
         """Computes float32 logits (N, V) of hidden states (N, d), whatever the dtype of the weights."""
@@ -51,9 +57,9 @@ class Head:
 
     def _multiplied(self, hidden: torch.Tensor, out: torch.Tensor | None) -> torch.Tensor:
         """Computes W h (N, V) of hidden states (N, d), summed in float32, in `out` if there is one."""
-        weight, product = self.weight, self.decoding or Plain(self.weight)
+        weight = self.weight
         if weight.dtype == torch.float32:
-            return product(hidden.float()) if out is None else torch.mm(hidden.float(), weight.t(), out=out)
+            return torch.mm(hidden.float(), weight.t(), out=out)
         if out is None:
             out = hidden.new_empty(len(hidden), len(weight), dtype=torch.float32)
         if weight.is_cuda:
@@ -61,8 +67,8 @@ class Head:
         elif is_quick_on_cpu(weight.dtype):
             # the sums are float32 inside, and rounded on their way out: a second pass brings what that took
             hidden = hidden.to(weight.dtype)
-            rounded = product(hidden)
-            out.copy_(rounded).add_(product(hidden, rounded.neg_()))
+            rounded = hidden @ weight.t()
+            out.copy_(rounded).add_(torch.addmm(rounded.neg_(), hidden, weight.t()))
         else:
             for rows in self._blocks:
                 out[:, rows] = hidden.float() @ weight[rows].float().t()
@@ -87,18 +93,11 @@ class Head:
         size = max(1, BLOCK_ELEMENTS // self.weight.shape[1])
         return [slice(start, start + size) for start in range(0, len(self.weight), size)]
 
-    def for_decoding(self) -> "Head":
-        """Returns the same layer, with a packed copy of its weight where the machine makes one."""
-        with room_for_copies(self.weight.numel()):
-            return replace(self, decoding=packed(self.weight))
-
     def first(self, rows: int) -> "Head":
         """Returns the layer of the first `rows` logits alone, on the same weights."""
         if rows == len(self.weight):
             return self
-        return replace(
-            self, weight=self.weight[:rows], bias=self.bias if self.bias is None else self.bias[:rows], decoding=None
-        )
+        return replace(self, weight=self.weight[:rows], bias=self.bias if self.bias is None else self.bias[:rows])
 
     @property
     def chunk(self) -> int:

@@ -16,8 +16,8 @@ from torch import nn
 from torch.nn.functional import embedding, linear, rms_norm, scaled_dot_product_attention
 from torch.utils.checkpoint import checkpoint
 
+from lib.model.head import is_quick_on_cpu
 from lib.model.logits import backbone_of
-from lib.model.products import Packed, Plain, is_quick_on_cpu, packed, room_for_copies
 
 FAMILY = ("llama", "mistral", "qwen2", "qwen3")  # model types of transformers with exactly these layers
 
@@ -55,8 +55,7 @@ class Llama:
         weights = [weight for layer in self._layers for weight in _frozen(layer)]
         if {weight.dtype for weight in weights} not in ({torch.bfloat16}, {torch.float32}):
             return Llama(self._backbone, positions)
-        with room_for_copies(sum(weight.numel() for weight in weights)):
-            return Stacked(self._backbone, positions)
+        return Stacked(self._backbone, positions)
 
     def __call__(
         self, ids: torch.Tensor, positions: torch.Tensor, attend: Attend, chosen: torch.Tensor | None = None
@@ -80,7 +79,7 @@ class Llama:
 class _Linear:
     """Linear layers with one input as one, x W^T + bias. Where it would be rounded, an adapter stays beside W."""
 
-    product: Packed | Plain  # x W^T, W (out, in)
+    weight: torch.Tensor  # W (out, in)
     bias: torch.Tensor | None  # (out,)
     down: torch.Tensor | None  # A (r, in)
     up: torch.Tensor | None  # scale B^T (r, out), in blocks
@@ -102,16 +101,14 @@ class _Linear:
         elif any(adapters):
             low = _beside(sizes, adapters, stack.dtype)
         if all(base.bias is None for base in bases):
-            return cls(packed(stack), None, *low)
+            return cls(stack, None, *low)
         zeros = [stack.new_zeros(size) for size in sizes]
         biases = [zero if base.bias is None else base.bias for zero, base in zip(zeros, bases, strict=True)]
-        return cls(packed(stack), torch.cat(biases), *low)
+        return cls(stack, torch.cat(biases), *low)
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         """Maps x (n, in) to (n, out)."""
-        y = self.product(x)
-        if self.bias is not None:
-            y += self.bias
+        y = linear(x, self.weight, self.bias)
         if self.down is not None:
             y.addmm_(linear(x, self.down), self.up)
         return y

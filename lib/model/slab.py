@@ -1,17 +1,12 @@
 """Keys and values of many rows in one slab, and attention to them.
 
-Row r holds its text from column 0 on, without padding, so rows of different lengths lie side by side. Rows that begin
-with the same tokens may attend to these once for all of them (`SharedPrefix`).
+Row r holds its text from column 0 on, without padding, so rows of different lengths lie side by side.
 """
-
-from dataclasses import dataclass
 
 import torch
 from torch.nn.functional import pad, scaled_dot_product_attention
 
 LEAST_GROWTH, GROWTH = 32, 0.06  # columns, and share of them, by which a tight slab is made wider than it need be
-LEAST_SAVED = 2**20  # bytes of a layer that a step need not read, from which on a prefix is worth its own operations
-MOST_PLACES = 2  # times as many places as rows, at most, where groups are of different sizes
 
 
 class Slab:
@@ -67,96 +62,9 @@ class Slab:
         for slab in (*self._keys.values(), *self._values.values()):
             slab[to, :, :columns] = slab[source, :, :columns]
 
-    def shared_prefix(self, texts: list[list[int]]) -> "SharedPrefix | None":
-        """Returns what rows 0 .. n-1, which begin with `texts`, have in common in groups: as much as the shortest has.
-
-        Returns None where reading it once for each group would save less than it costs.
-        """
-        columns = min(map(len, texts), default=0)
-        groups: dict[tuple[int, ...], list[int]] = {}
-        for row, text in enumerate(texts):
-            groups.setdefault(tuple(text[:columns]), []).append(row)
-        members = list(groups.values())
-        most = max(map(len, members), default=0)
-        if 2 * len(members) > len(texts) or len(members) * most > MOST_PLACES * len(texts):
-            return None
-        if (len(texts) - len(members)) * columns * self._bytes_per_column < LEAST_SAVED:
-            return None
-        leaders = [rows[0] for rows in members]
-        held = {
-            layer: (key[leaders, :, :columns].flatten(0, 1), self._values[layer][leaders, :, :columns].flatten(0, 1))
-            for layer, key in self._keys.items()
-        }
-        until = 2 * columns if self._is_tight else self._most
-        return SharedPrefix(columns, until, held, *_places(members, self._keys[0].shape[1]))
-
-    @property
-    def _bytes_per_column(self) -> int:
-        """Returns the bytes of a column of one row in one layer."""
-        return self._keys[0][0, :, 0].nbytes + self._values[0][0, :, 0].nbytes
-
     def get_seq_length(self, layer_idx: int = 0) -> int:
         """Returns 0: only models that are not given positions need it, and ours always are."""
         return 0
-
-
-@dataclass(frozen=True)
-class SharedPrefix:
-    """The first `columns` keys and values of rows 0 .. n-1, held once for each group of rows that begin alike.
-
-    Most of what a step of K copies of a prompt reads is the prompt's, K times. Here the queries of a group are
-    multiplied with it together (Hydragen, Juravsky et al. 2024, arXiv 2402.05099). Every group has as many places for
-    rows as the largest one needs.
-    """
-
-    columns: int
-    until: int  # columns of a slab up to which it is quicker so
-    _held: dict[int, tuple[torch.Tensor, torch.Tensor]]  # by layer: keys and values (groups * kv heads, columns, d)
-    _takes: torch.Tensor  # (groups * kv heads * places,): whose query, of n * kv heads, stands there
-    _home: torch.Tensor  # (n * kv heads,): the place of each
-
-    def scores(self, layer: int, query: torch.Tensor) -> torch.Tensor:
-        """Returns scaled scores (n * kv heads, q, columns) of query (n * kv heads, q, d)."""
-        key, _ = self._held[layer]
-        grouped = self._by_group(query, len(key))
-        # `beta` leaves the first out: no pass of its own for the scale
-        scores = torch.baddbmm(key.new_empty(()), grouped, key.transpose(1, 2), beta=0, alpha=query.shape[2] ** -0.5)
-        return self._by_row(scores, query.shape[1])
-
-    def mixed(self, layer: int, weights: torch.Tensor) -> torch.Tensor:
-        """Returns values (n * kv heads, q, d), weighted by the first columns of weights (n * kv heads, q, more)."""
-        _, value = self._held[layer]
-        grouped = self._by_group(weights.narrow(2, 0, self.columns), len(value))
-        return self._by_row(torch.bmm(grouped, value), weights.shape[1])
-
-    def _by_group(self, x: torch.Tensor, count: int) -> torch.Tensor:
-        """Stacks x (n * kv heads, q, w) as (count = groups * kv heads, places * q, w)."""
-        return x.flatten(1).index_select(0, self._takes).view(count, -1, x.shape[2])
-
-    def _by_row(self, x: torch.Tensor, queries: int) -> torch.Tensor:
-        """Does the opposite."""
-        return x.view(len(self._takes), -1).index_select(0, self._home).view(len(self._home), queries, -1)
-
-
-def _places(members: list[list[int]], heads: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Returns whose query stands in each place (group, head, place), and the place of each (row, head), both flat.
-
-    In a group of fewer rows than another one its first takes the places that are left, too.
-    """
-    most = max(map(len, members))
-    takes = [
-        (rows[place] if place < len(rows) else rows[0]) * heads + head
-        for rows in members
-        for head in range(heads)
-        for place in range(most)
-    ]
-    spots = {row: (group, place) for group, rows in enumerate(members) for place, row in enumerate(rows)}
-    home = [
-        (group * heads + head) * most + place
-        for group, place in (spots[row] for row in range(len(spots)))
-        for head in range(heads)
-    ]
-    return torch.tensor(takes), torch.tensor(home)
 
 
 def attention(module, query, key, value, attention_mask, scaling=None, **_kwargs):
@@ -173,24 +81,16 @@ def attention(module, query, key, value, attention_mask, scaling=None, **_kwargs
     return output.reshape(rows, heads, length, -1).transpose(1, 2), None
 
 
-def step_attention(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bias: torch.Tensor, shared: SharedPrefix | None,
-    layer: int,
-) -> torch.Tensor:  # fmt: skip
-    """Does the same for one query per row, written out: on a CPU the kernel for many queries is slow at it.
+def step_attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+    """The same for one query per row, written out: on a CPU the kernel for many queries is slow at it.
 
-    query (n, 1, heads, d), bias (n * kv heads, 1, columns beyond what is shared); returns (n, 1, heads, d).
+    query (n, 1, heads, d), bias (n * kv heads, 1, columns); returns (n, 1, heads, d).
     """
-    rows, kv_heads, columns, size = key.shape
+    rows, kv_heads, _, size = key.shape
     query = query.reshape(rows * kv_heads, -1, size)
-    start = shared.columns if shared else 0
-    key, value = (each.narrow(2, start, columns - start).flatten(0, 1) for each in (key, value))
+    key, value = key.flatten(0, 1), value.flatten(0, 1)
     if key.dtype != torch.bfloat16:
         scores = torch.baddbmm(bias, query, key.transpose(1, 2), alpha=size**-0.5)
     else:  # by oneDNN, which takes up to twice as long with the few queries on the left
         scores = torch.baddbmm(bias.transpose(1, 2), key, query.transpose(1, 2), alpha=size**-0.5).transpose(1, 2)
-    if shared is None:
-        return torch.bmm(scores.softmax(-1), value).view(rows, 1, -1, size)
-    weights = torch.cat([shared.scores(layer, query), scores], -1).softmax(-1)
-    mixed = torch.bmm(weights.narrow(2, start, columns - start), value)
-    return mixed.add_(shared.mixed(layer, weights)).view(rows, 1, -1, size)
+    return torch.bmm(scores.softmax(-1), value).view(rows, 1, -1, size)

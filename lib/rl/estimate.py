@@ -19,7 +19,6 @@ from lib.model.llama import FAMILY
 from lib.model.loading import adapted_layers
 from lib.model.logits import backbone_of
 from lib.model.policy import attends_to_everything
-from lib.model.products import can_pack
 from lib.rl.evaluation import ROWS_AT_ONCE
 
 GIB = 2**30
@@ -37,7 +36,6 @@ class Load:
     columns: int  # tokens of the longest of them, prompt included
     tokens: int  # of the largest micro-batch
     scored: int  # those of them whose log-probs are computed
-    begun: int = 0  # tokens of the prompts of which several completions are decoded together
 
 
 def load_of_tree(config: ScoreConfig, shares: bool, last: int, held_out: int) -> Load:
@@ -54,8 +52,8 @@ def load_of_tree(config: ScoreConfig, shares: bool, last: int, held_out: int) ->
     length = last + together * later[-1]
     tokens, sequences = _micro_batch(length, followed * k2 // together, train.micro_batch_tokens)
     scored = new1 + max(together * later[-1], sum(later))
-    rows, begun = _rows(config, held_out, last, (firsts, train.attempts_per_prompt), (followed * k2, k2))
-    return Load(rows, last + later[-1], tokens, sequences * scored, begun)
+    rows = _rows(config, held_out, max(firsts, followed * k2))
+    return Load(rows, last + later[-1], tokens, sequences * scored)
 
 
 def load_of_groups(config: SelfPlayConfig, shares: bool, prompt: int, held_out: int) -> Load:
@@ -66,22 +64,15 @@ def load_of_groups(config: SelfPlayConfig, shares: bool, prompt: int, held_out: 
     tokens, sequences = _micro_batch(
         prompt + together * gen.most_tokens, prompts * train.group_size // together, train.micro_batch_tokens
     )
-    rows, begun = _rows(config, held_out, prompt, (train.batch_size * train.group_size, train.group_size))
-    return Load(rows, prompt + gen.most_tokens, tokens, sequences * together * gen.most_tokens, begun)
+    rows = _rows(config, held_out, train.batch_size * train.group_size)
+    return Load(rows, prompt + gen.most_tokens, tokens, sequences * together * gen.most_tokens)
 
 
-def _rows(
-    config: ScoreConfig | SelfPlayConfig, held_out: int, prompt: int, *of_training: tuple[int, int]
-) -> tuple[int, int]:
-    """Returns how many completions are decoded together, and how many tokens the prompts have that several begin with.
-
-    `of_training`: completions of each turn, and how many of them follow one prompt.
-    """
-    samples = config.eval.samples_per_prompt
-    answered = min(held_out, config.eval.max_examples, ROWS_AT_ONCE) * samples
-    rows, copies = max(*of_training, (answered, samples))
-    rows = min(rows, config.generation.batch_size or rows)
-    return rows, rows // copies * prompt if copies > 1 else 0
+def _rows(config: ScoreConfig | SelfPlayConfig, held_out: int, trained: int) -> int:
+    """Completions that are decoded together: `trained`, those of a turn of training, or those of an evaluation."""
+    answered = min(held_out, config.eval.max_examples, ROWS_AT_ONCE) * config.eval.samples_per_prompt
+    rows = max(trained, answered)
+    return min(rows, config.generation.batch_size or rows)
 
 
 def _micro_batch(length: int, count: int, most: int) -> tuple[int, int]:
@@ -149,8 +140,6 @@ def needs_of(
     cache = load.rows * load.columns * of_token
     if not on_gpu:
         cache = min(cache, 0.5 * free_host_memory())  # as lib/model/decoder.py bounds it
-        if is_written_out:
-            cache += min(load.begun * of_token, cache / 2)  # which lib/model/slab.py holds once more
     layers = skeleton.config.num_hidden_layers
     kept = numbers_kept(skeleton, adapted, rank, is_written_out, is_narrow)
     activations = load.tokens * kept * each * (layers + 1)  # and one layer's gradients
@@ -199,16 +188,15 @@ def _weights(skeleton: torch.nn.Module, model: Model) -> float:
 def _copied(
     skeleton: torch.nn.Module, adapted: list[torch.nn.Module], model: Model, is_narrow: bool, is_written_out: bool
 ) -> float:
-    """Returns the bytes of weights that decoding holds a second time: with the adapter merged in, or packed."""
+    """Bytes of the weights that decoding copies: stacked, in float32 with the adapter merged in."""
     if model.load_in_4bit:
         return 0.0
     dtype = torch.bfloat16 if is_narrow else torch.float32
-    is_packed = not torch.cuda.is_available() and can_pack(dtype)
-    numbers = skeleton.get_output_embeddings().weight.numel() if is_packed else 0
+    numbers = 0
     if is_written_out:
-        numbers += sum(p.numel() for p in backbone_of(skeleton).layers.parameters())
+        numbers = sum(p.numel() for p in backbone_of(skeleton).layers.parameters())
     elif not is_narrow:
-        numbers += sum(layer.weight.numel() for layer in adapted)
+        numbers = sum(layer.weight.numel() for layer in adapted)
     return numbers * dtype.itemsize
 
 
