@@ -35,7 +35,7 @@ from lib.core.errors import ConfigError, NumericError, run_script
 from lib.core.interrupts import LAUNCHER_SECONDS, Interrupts
 from lib.model.examples import examples_of, fingerprint_of
 from lib.rl.checks import sft_checks
-from lib.rl.supervised import ScheduleState, StepPace, make_trainer, rows_of_step, steps_of
+from lib.rl.supervised import ScheduleState, make_trainer, rows_of_step, steps_of
 from lib.rl.watch import COLLAPSE, Watch
 from lib.run.directory import check_directory, discard, step_of
 from lib.run.outbox import Publisher
@@ -88,8 +88,7 @@ def main() -> int:
         if is_finished:
             publisher.result(config.run_dir / "final")  # a kill may have come before it waited for the Hub
             return interrupts.exit_code
-        pace = StepPace(config.train, examples, len(held_out), rows_of_step(trainer))
-        callback = reporter(config, checkpoints, checkpoint, log, screen, interrupts, watch, tracker, pace)
+        callback = reporter(config, checkpoints, checkpoint, log, screen, interrupts, watch, tracker)
         if checkpoint and step_of(checkpoint) >= steps:
             checkpoints.load(checkpoint)
         else:
@@ -248,7 +247,6 @@ def reporter(
     interrupts: Interrupts,
     watch: Watch,
     tracker: Tracker,
-    pace: StepPace,
 ) -> Any:
     """Returns the trainer's callback: resumes from a checkpoint, logs rows, prints progress, raises alarms, saves.
 
@@ -275,7 +273,7 @@ def reporter(
                 self.drawn = random_states() if state.epoch % 1 else None
             if state.is_world_process_zero:
                 set_aside(config.run_dir / "final")  # saved after a step count that the config had earlier
-            pace.pace.start()
+            self.started, self.first = time.monotonic(), state.global_step
 
         def on_step_begin(self, args, state, control, **_):
             if self.drawn:
@@ -301,14 +299,12 @@ def reporter(
                     f"step {row['step']}: loss {row['loss']}, gradient norm {row['grad_norm']}, expected finite "
                     "numbers; lower optimizer.learning_rate"
                 )
-            pace.step(row["step"])
-            self.show(row, state, control)
+            self.show(row, state)
             self.heed(watch.step(row))
             if not control.should_evaluate:
                 self.end_step(state, control)
 
         def on_evaluate(self, args, state, control, **_):
-            pace.evaluated()
             self.end_step(state, control)
 
         def end_step(self, state, control):
@@ -335,16 +331,16 @@ def reporter(
                     "settings by --allow-config-change; train.on_collapse: warn would continue training"
                 )
 
-        def show(self, row, state, control):
+        def show(self, row, state):
             now, last = time.monotonic(), state.global_step == state.max_steps
             if now - self.shown < 2 and not last:
                 return
             self.shown = now
-            left = pace.left(state.global_step, state.max_steps, control.should_evaluate)
+            pace = (now - self.started) / (state.global_step - self.first)  # evaluations and checkpoints included
             screen.say(
                 f"step {row['step']:>4}/{row['steps']}  loss {row['loss']:.4f}"
                 f"  tokens right {row['mean_token_accuracy']:.3f}  |g| {row['grad_norm']:.2g}"
-                f"  lr {row['learning_rate']:.2g}  {until(left)}"
+                f"  lr {row['learning_rate']:.2g}  {until(pace * (state.max_steps - state.global_step))}"
             )
 
     return Reporter()

@@ -199,14 +199,14 @@ def test_an_interrupted_run_goes_on_bit_for_bit(folder, monkeypatch, capsys):
 
 @pytest.mark.parametrize("step", [2, 6])
 def test_a_signal_while_a_step_is_logged_stops_after_it(folder, monkeypatch, capsys, step):
-    real = sft_train.StepPace.step
+    real = sft_train.Watch.step
 
-    def step_then_terminate(pace, number):
-        real(pace, number)
-        if number == step:
+    def step_then_terminate(watch, row):
+        if row["step"] == step:
             os.kill(os.getpid(), signal.SIGTERM)
+        return real(watch, row)
 
-    monkeypatch.setattr(sft_train.StepPace, "step", step_then_terminate)
+    monkeypatch.setattr(sft_train.Watch, "step", step_then_terminate)
     options = ("dataset.test_split_size=0", "train.checkpoint_every=0", "train.steps=6")
     assert run(monkeypatch, *options) == 143
     assert [row["step"] for row in logged("tiny")] == list(range(1, step + 1))

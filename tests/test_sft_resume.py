@@ -28,7 +28,7 @@ from data.builders import write_rows
 from lib.core.config import FromScratch
 from lib.core.errors import run_script
 from lib.model.scratch import build
-from lib.rl.supervised import StepPace
+from lib.rl.watch import Watch
 from lib.run.checkpoint import Checkpoints
 from lib.run.manifest import MANIFEST, problems
 from lib.run.outbox import OUTBOX, name_of, waiting
@@ -140,7 +140,7 @@ class Moments:
         Checkpoints.save = self._during("saving", Checkpoints.save)
         Checkpoints.load = self._during(None, Checkpoints.load)  # a straight run has none
         sft_train.save = self._during("result", sft_train.save)
-        StepPace.step = self._during("logging", self._counted(StepPace.step))
+        Watch.step = self._during("logging", self._counted(Watch.step))
 
     def _during(self, what, real):
         def call(first, *arguments, **options):

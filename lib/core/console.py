@@ -40,10 +40,8 @@ def duration(seconds: float) -> str:
     return f"{seconds // 3600}h{seconds % 3600 // 60:02d}m"
 
 
-def until(seconds: float | None) -> str:
-    """Formats as `12m05s left, until 14:32`, with the date unless it is today; "" for None (no estimate yet)."""
-    if seconds is None:
-        return ""
+def until(seconds: float) -> str:
+    """Formats as `12m05s left, until 14:32`, with the date unless it is today."""
     now = datetime.now()
     end = now + timedelta(seconds=seconds)
     return f"{duration(seconds)} left, until {end:%H:%M}" + (f" on {end:%d %b}" if end.date() != now.date() else "")
@@ -205,7 +203,7 @@ class Screen:
         where = f"stage {alarm.stage} step {alarm.step}"
         self._console.print(Text(f"{word} at {where}: {alarm.text}", style=loud if alarm.begins else "cyan"))
 
-    def step(self, row: dict, left: float | None) -> None:
+    def step(self, row: dict, left: float) -> None:
         """Prints the line of one step, of several attempts or of single answers; `left`: estimated seconds."""
         attempts = attempts_of(row, "length")  # which a row has even if nothing was judged
         if not attempts:
@@ -233,7 +231,7 @@ class Screen:
             )
         )  # fmt: skip
 
-    def _single_step(self, row: dict, left: float | None) -> None:
+    def _single_step(self, row: dict, left: float) -> None:
         against = f"  won {row['wins']:.2f} lost {row['losses']:.2f}" if "wins" in row else ""
         clipped = 100 * (row.get("clipped_low", 0.0) + row.get("clipped_high", 0.0))
         self._console.print(

@@ -221,8 +221,7 @@ class GspoRun:
         row = self._metrics(games, credit) | numbers | self.curriculum.numbers()
         row |= self.distiller.numbers(self.accelerator) if self.distiller else {}
         self._write_scoreboard()
-        sampled = row["prompts"] * self.config.train.group_size
-        return self.session.log_step(row, sampled, lambda: self._distributions(games, credit))
+        return self.session.log_step(row, lambda: self._distributions(games, credit))
 
     def _learn_what_to_draw(self, games: list[Game], credit: Credit) -> None:
         found = zip(outcomes_of([game.group for game in games], credit), games, strict=True)

@@ -149,8 +149,7 @@ class ScoreRun:
         which = self.config.tracking.tokens
         tokens = token_rows(which, credit, logps, self.objective.kind, self.task.tokenizer, self.accelerator)
         self._keep_texts("train", trees, credit.advantages(), tokens)
-        sampled = len(collect(credit.learned, self.accelerator))
-        row = self.session.log_step(row, sampled, lambda: distributions_of(credit))
+        row = self.session.log_step(row, lambda: distributions_of(credit))
         self.session.act()
         return row
 

@@ -20,7 +20,7 @@ from lib.core.interrupts import LAUNCHER_SECONDS, Interrupts
 from lib.rl.checks import CHECKS, EQUAL_REWARDS, equal_rewards
 from lib.rl.curriculum import temperature_at
 from lib.rl.log_rows import brief
-from lib.rl.plan import Ahead, Held, Stage, Work, ahead, answers, told
+from lib.rl.plan import Ahead, Held, Stage, Work, ahead, told
 from lib.rl.step import OptimizerStep, Progress
 from lib.rl.task import Task
 from lib.rl.watch import COLLAPSE, Alarm, Watch
@@ -31,7 +31,6 @@ from lib.run.directory import TRIAL, place_of, step_of
 from lib.run.distributed import collect, interrupted, make_accelerator, without_launcher
 from lib.run.model_card import trained_in, write_card
 from lib.run.outbox import Publisher
-from lib.run.pace import Pace
 from lib.run.runlog import STREAMS, RunLog, read_jsonl
 from lib.run.states import random_states, set_random_states
 from lib.run.tracking import Tracker
@@ -86,7 +85,7 @@ class Session:
         self.watch = Watch((*checks, equal_rewards(config.train.identical_rewards_warning)))
         self._collapses: list[Alarm] = []  # not acted on yet
         self.clock = Clock()
-        self.pace = Pace()
+        self._steps_done = 0  # since this process began
         self.held = Held(len(task.test), len(task.selection))
         self.profile = Profile(profile, config.run_dir / "profile", accelerator.process_index)
         self.generator = torch.Generator(accelerator.device)
@@ -161,7 +160,7 @@ class Session:
             if (left := self.ahead()).stages:
                 self.screen.say(told(work(left, self.held), "left" if path else "planned"))
             self.publisher.start()  # for what an earlier start could not push
-            self.pace.start()
+            self._started = time.monotonic()
             try:
                 yield self
             except Left as error:
@@ -227,14 +226,6 @@ class Session:
         progress = self.progress
         return ahead(self.stages, self.config.eval, progress.stage, progress.step, progress.due)
 
-    def seconds_left(self) -> float | None:
-        """Estimates the seconds until the end of the run; None while it is too early to tell."""
-        left = self.ahead()
-        return self.pace.left(left.steps, sum(map(self._completions_of, left.evaluations)))
-
-    def _completions_of(self, when: str) -> int:
-        return len(self.config.eval_budgets) * answers(self.config, when, self.held)
-
     def heed(self, alarms: list[Alarm]) -> None:
         """Writes and prints alarms of the watch. Those that call for action wait for `act`."""
         settings = self.config.train
@@ -276,7 +267,8 @@ class Session:
         self._is_evaluating = True
         rows = self._evaluations(when, before)
         self._is_evaluating = False
-        self.pace.evaluated(self._completions_of(when))
+        if not self._steps_done:
+            self._started = time.monotonic()
         return rows[0] if self.judged(rows[0], when, before) else self.evaluate(when)
 
     def _evaluations(self, when: str, before: dict[str, int]) -> list[dict]:
@@ -374,16 +366,14 @@ class Session:
             self.log.write("generations", row)
         self._written = [{key: value for key, value in row.items() if not key.startswith("tokens")} for row in rows]
 
-    def log_step(self, row: dict, completions: int, distributions: Callable[[], dict[str, list[float]]]) -> dict:
+    def log_step(self, row: dict, distributions: Callable[[], dict[str, list[float]]]) -> dict:
         """Writes, prints and returns a row of metrics.jsonl, with its moment and seconds; passes it to the watch.
 
-        `completions`: those that the step sampled; `distributions`: this process's lists of values, for the dashboard.
+        `distributions`: this process's lists of values, for the dashboard.
         """
         progress, seconds = self.progress, self.clock.lap()
         steps = next(each.steps for each in self.stages if each.number == progress.stage)
         where = {"stage": progress.stage, "step": progress.step, "steps": steps, "global_step": self.global_step}
-        sampling = sum(seconds[f"seconds_{name}"] for name in ("generate", "reward", "waiting"))
-        self.pace.step(progress.stage, completions, sampling)
         row = where | row | seconds | {"tokens_per_second": row["tokens"] / sum(seconds.values())}
         row["parameters"] = sum(parameter.numel() for parameter in self.policy.trainable)
         drifts = self.policy.shelf.drifts() if self.policy.shelf else {}
@@ -396,7 +386,9 @@ class Session:
                 everyones[f"drift/{name}"] = values[:: max(1, len(values) // SHOWN)].tolist()
             self.tracker.log(f"stage{row['stage']}", row, row["global_step"], everyones)
         self._say_if_any(self.profile.step())
-        self.screen.step(row, self.seconds_left())
+        self._steps_done += 1
+        pace = (time.monotonic() - self._started) / self._steps_done  # evaluations and checkpoints included
+        self.screen.step(row, pace * sum(self.ahead().steps.values()))
         self.heed(self.watch.step(row))
         return row
 

@@ -1,12 +1,11 @@
-"""TRL's SFTTrainer over labelled examples: how it is built, its schedule, its steps, the time that they take."""
+"""TRL's SFTTrainer over labelled examples: how it is built, its schedule, its steps."""
 
 import math
 from functools import partial
 from typing import Any
 
-from lib.core.config import Optimizer, SFTConfig, SFTTrain
+from lib.core.config import Optimizer, SFTConfig
 from lib.core.errors import ConfigError
-from lib.run.pace import Pace
 from lib.text.labels import Example
 
 
@@ -122,36 +121,6 @@ def rows_of_step(trainer: Any) -> int:
     """Counts the sequences in an optimizer step, over all processes."""
     arguments = trainer.args
     return arguments.train_batch_size * arguments.gradient_accumulation_steps * trainer.accelerator.num_processes
-
-
-class StepPace:
-    """Estimates the time left: evaluations, and steps, by their tokens if rows come in order, since they then grow."""
-
-    def __init__(self, settings: SFTTrain, examples: list[Example], held_out: int, rows: int):
-        self.pace, self.rows, self.held_out = Pace(), rows, held_out
-        self.every = settings.eval_every if held_out else 0
-        self.sizes = [1]  # of the steps of an epoch
-        if not settings.shuffle:
-            parts = (examples[start : start + rows] for start in range(0, len(examples), rows))
-            self.sizes = [sum(len(example.ids) for example in part) for part in parts]
-
-    def step(self, number: int) -> None:
-        """Records that step `number`, counted from 1, is done."""
-        # an evaluation is one forward pass per row; a step has a backward pass too, twice as long
-        self.pace.step(completions=3 * self.rows, size=self._size(number))
-
-    def evaluated(self) -> None:
-        """Records that an evaluation is done."""
-        self.pace.evaluated(self.held_out)
-
-    def left(self, done: int, steps: int, due: bool) -> float | None:
-        """Estimates the seconds left after `done` of `steps` steps, where an evaluation may be `due`. None: unknown."""
-        evaluations = due + (steps // self.every - done // self.every if self.every else 0)
-        size = sum(map(self._size, range(done + 1, steps + 1)))
-        return self.pace.left({1: size}, evaluations * self.held_out)
-
-    def _size(self, number: int) -> int:
-        return self.sizes[(number - 1) % len(self.sizes)]
 
 
 def steps_of(trainer: Any) -> int:

@@ -1,7 +1,6 @@
 """One run, on disk and over processes.
 
 distributed      this process's part of a batch, and sums over all processes
-pace             estimates the time left
 machine          the commit, package versions and computer of a run
 directory        the directory of a run: whether a run may start in it, and the names in it
 runlog           its JSONL streams, which survive a kill

@@ -1,13 +1,8 @@
-import random
-
 import pytest
 
-from lib.core.config import Eval, ScoreConfig, SelfPlayConfig, SFTTrain
+from lib.core.config import Eval, ScoreConfig, SelfPlayConfig
 from lib.core.console import TELL_SECONDS, Telling
 from lib.rl.plan import Held, Stage, ahead, answers, stage_of, stages_of, told, work_of_score, work_of_selfplay
-from lib.rl.supervised import StepPace
-from lib.run.pace import ENOUGH, Pace
-from lib.text.labels import Example
 
 COMMON = {"run_name": "x", "model": {"name": "m"}, "dataset": {"name": "d"}}
 
@@ -25,129 +20,10 @@ class Time:
     def __call__(self):
         return self.seconds
 
-    def step(self, pace, *seconds, stage=1, **what):
-        """Steps of so many seconds each."""
-        for each in seconds:
-            self.seconds += each
-            pace.step(stage, **what)
-
-    def evaluation(self, pace, seconds, completions):
-        self.seconds += seconds
-        pace.evaluated(completions)
-
 
 @pytest.fixture
 def time():
     return Time()
-
-
-@pytest.fixture
-def pace(time):
-    return Pace(time)
-
-
-def test_loading_and_evaluations_are_no_steps(time, pace):
-    time.seconds += 1000  # loading
-    pace.start()
-    time.evaluation(pace, 50, completions=100)
-    for number in range(1, ENOUGH):
-        time.step(pace, 2.0)
-        assert pace.left({1: 10}) is None, number
-    time.step(pace, 2.0)
-    assert pace.left({1: 10}) == 20
-    assert pace.left({1: 10}, completions=40) == 20 + 40 * 0.5
-    time.evaluation(pace, 30, completions=100)
-    time.step(pace, 2.0)
-    assert pace.left({1: 10}, completions=40) == 20 + 40 * 0.3
-    assert pace.left({1: 0}) == 0
-    time.evaluation(pace, 1000, completions=100)  # something else kept it waiting
-    assert pace.left({1: 0}, completions=40) == 40 * 0.5
-
-
-def test_the_first_step_warms_up_and_a_long_wait_is_no_pace(time, pace):
-    time.step(pace, 60, 1, 1, 3, 1, 1)  # with a checkpoint every third step
-    assert pace.left({1: 10}) == pytest.approx(10 * (1 + 1 + 3 + 1 + 1) / 5)
-    time.step(pace, 1000)
-    assert pace.left({1: 6}) == pytest.approx(6 * (1 + 1 + 3 + 1 + 1 + 3) / 6)  # no more than three medians
-    time.step(pace, 90, 1, 1000, stage=2)
-    assert pace.left({2: 10}) == 10 * (1 + 3) / 2
-    time.step(pace, *[2] * 40)
-    assert pace.left({1: 10}) == 20  # what was long ago is forgotten
-
-
-def test_a_stage_is_as_quick_as_the_one_before_until_it_has_shown_its_own_pace(time, pace):
-    time.step(pace, 9, 2, 2, 2)
-    assert pace.left({1: 3, 2: 10}) == 26
-    time.step(pace, 9, 5, stage=2)
-    assert pace.left({2: 8}) == 16
-    time.step(pace, 5, stage=2)
-    assert pace.left({2: 7}) == 35
-
-
-def test_before_the_first_evaluation_its_pace_is_that_of_sampling_in_a_step(time, pace):
-    time.step(pace, 4, 4, 4, completions=10, sampling=2.5)
-    assert pace.left({1: 1}, completions=8) == 4 + 8 * 0.25
-    time.step(pace, 4, completions=10)  # all of it
-    assert pace.left({1: 1}, completions=8) == 4 + 8 * 0.4
-    time.evaluation(pace, 8, completions=8)
-    time.step(pace, 4, completions=10, sampling=2.5)
-    assert pace.left({1: 1}, completions=8) == 4 + 8
-
-
-def test_steps_whose_sizes_are_known_count_by_them(time, pace):
-    for size in (100, 100, 100, 200):
-        time.step(pace, size / 50, size=size)
-    assert pace.left({1: 200 + 400 + 400}) == pytest.approx(20)
-
-
-def test_a_curriculum_of_sft_is_told_by_its_tokens(time):
-    examples = [Example(ids=[0] * (10 if number < 60 else 20), trained=[], ends=frozenset(), is_exact=True)
-                for number in range(100)]  # fmt: skip
-    pace = StepPace(SFTTrain(shuffle=False, eval_every=10), examples, held_out=8, rows=4)  # an epoch has 25 steps
-    pace.pace = Pace(time)
-    for step in range(1, 10):
-        time.seconds += 0.04 * sum(len(example.ids) for example in examples[4 * step - 4 : 4 * step])
-        pace.step(step)
-    seconds = 0.04 * 4 * (10 * 6 + 20 * 10 + 10 * 15 + 20 * 10)  # two epochs
-    evaluation = 8 * 0.04 * 40 / (3 * 4)  # a third of training
-    assert pace.left(9, 50, due=False) == pytest.approx(seconds + 5 * evaluation)
-    assert pace.left(10, 50, due=True) == pytest.approx(seconds - 1.6 + 5 * evaluation)
-    time.seconds += 3
-    pace.evaluated()
-    assert pace.left(10, 50, due=False) == pytest.approx(seconds - 1.6 + 4 * 3)
-    assert StepPace(SFTTrain(), examples, held_out=0, rows=4).sizes == [1]
-
-
-def test_it_is_right_by_a_quarter_from_a_tenth_of_a_run_on(time, pace):
-    """Noise, checkpoints, a second stage that is a fifth slower, answers that become longer, a wait, evaluations."""
-    draw = random.Random(0)
-    stages, settings = [Stage(1, 70, 32), Stage(2, 50, 32)], Eval(every_steps=20, max_examples=1000, step_examples=300)
-    held = Held(1000, 300)
-    moments = []  # each: when, and what was told then
-    time.seconds += 45
-    pace.start()
-
-    def evaluate(when, growth):
-        asked = answers(config_of(settings), when, held)
-        time.evaluation(pace, asked * 0.008 * growth, asked)
-
-    evaluate("pretrain", 1.0)
-    for stage in stages:
-        for step in range(1, stage.steps + 1):
-            growth = 1 + 0.1 * step / stage.steps
-            seconds = 0.5 * growth * draw.uniform(0.7, 1.3) * (1 if stage.number == 1 else 1.2)
-            time.step(pace, seconds + 0.3 * (step % 20 == 1) + 8 * (step == 33), stage=stage.number)
-            due = "step" if step % 20 == 0 and step < stage.steps else None
-            left = ahead(stages, settings, stage.number, step, due)
-            asked = sum(answers(config_of(settings), when, held) for when in left.evaluations)
-            moments.append((time.seconds, pace.left(left.steps, asked)))
-            if due:
-                evaluate(due, growth)
-        evaluate("end", 1.1)
-    whole = time.seconds
-    assert [left is None for _, left in moments[:4]] == [True, True, False, False]
-    late = [(at, left) for at, left in moments[2:] if at >= whole / 10]
-    assert all(abs(left - (whole - at)) <= 0.25 * (whole - at) for at, left in late)
 
 
 # -- what is told of an evaluation
