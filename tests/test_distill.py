@@ -1,6 +1,5 @@
 """On-policy distillation in both RL scripts: gradients against plain autograd, contexts, teachers that cannot teach."""
 
-import contextlib
 import copy
 import json
 from pathlib import Path
@@ -10,20 +9,17 @@ import torch
 import yaml
 from conftest import SCRATCH, TEMPLATE
 from helpers.leaves import accumulate
-from helpers.server import serve
 from helpers.weights import move
 from test_selfplay import CONFIG, Says, folder, opened, step  # noqa: F401  (folder is a fixture)
 
-from lib.core.config import Distill, Endpoint, FromScratch, ScoreConfig, SelfPlayConfig, load
-from lib.core.errors import ApiError, ConfigError
-from lib.generators.protocol import Scores, Scoring
-from lib.generators.scoring import scores_in
+from lib.core.config import FromScratch, ScoreConfig, SelfPlayConfig, load
+from lib.core.errors import ConfigError
 from lib.model.scratch import build
 from lib.play.preview import preview_selfplay
 from lib.rl.losses import clipped_kl
 from lib.rl.score import ScoreRun
 from lib.rl.task import load_task
-from lib.rl.teachers import ServedTeacher, refuse_other_tokens
+from lib.rl.teachers import refuse_other_tokens
 from lib.rl.tree import nodes
 
 PURE = "distill.reward_weight=0"
@@ -174,7 +170,7 @@ def test_the_policy_as_it_was_reads_the_right_answer(folder):  # noqa: F811
                 moved=0.2) as run:  # fmt: skip
         base = copy.deepcopy(run.policy)
         with torch.no_grad():  # the teacher is the policy before it was moved
-            for parameter, before in zip(base.trainable, run.distiller.local.weights, strict=True):
+            for parameter, before in zip(base.trainable, run.distiller.teacher.weights, strict=True):
                 parameter.copy_(before)
         played = run.play()
         credit = run.credit(played, [])
@@ -228,13 +224,13 @@ def test_a_context_that_is_too_long_is_left_out(folder):  # noqa: F811
 
 def test_the_policy_becomes_its_teacher_every_few_steps(folder):  # noqa: F811
     with opened("distill.itself.every_steps=2", 'distill.shown="{question}={answer}"', PURE) as run:
-        first = [each.clone() for each in run.distiller.local.weights]
+        first = [each.clone() for each in run.distiller.teacher.weights]
         for number in (1, 2):
             step(run)
             run.refresh()
-            same = all(map(torch.equal, run.distiller.local.weights, first))
+            same = all(map(torch.equal, run.distiller.teacher.weights, first))
             assert same == (number == 1)
-        assert all(map(torch.equal, run.distiller.local.weights, run.policy.snapshot()))
+        assert all(map(torch.equal, run.distiller.teacher.weights, run.policy.snapshot()))
 
 
 def test_a_run_that_goes_back_to_its_best_has_the_teacher_of_then(folder):  # noqa: F811
@@ -243,12 +239,12 @@ def test_a_run_that_goes_back_to_its_best_has_the_teacher_of_then(folder):  # no
         session = run.session
         session.checkpoints.consider(session.progress.stage, session._here(), 0.5)
         session.save()
-        before = [each.clone() for each in run.distiller.local.weights]
+        before = [each.clone() for each in run.distiller.teacher.weights]
         step(run)
         run.distiller.refresh(1)
-        assert not all(map(torch.equal, run.distiller.local.weights, before))
+        assert not all(map(torch.equal, run.distiller.teacher.weights, before))
         assert session.restore_best()
-        assert all(map(torch.equal, run.distiller.local.weights, before))
+        assert all(map(torch.equal, run.distiller.teacher.weights, before))
 
 
 # -- a teacher's hints
@@ -273,69 +269,6 @@ def test_hints_are_read_by_the_teacher_beside_the_failed_answers(folder):  # noq
         assert not run.distiller.hinted  # they hold for this step alone
 
 
-# -- a server
-
-
-@pytest.fixture(scope="module")
-def served(tiny, tmp_path_factory):
-    """The same teacher as `teacher`, behind a server, and in a folder."""
-    place = tmp_path_factory.mktemp("served")
-    saved_teacher(tiny, place)
-    with serve(place / "teacher", "--name", "far") as address:
-        yield address
-
-
-@pytest.mark.parametrize(("offers", "direction"), [("prompt_logprobs", "reverse"), ("echo", "reverse"),
-                                                   ("echo", "forward")])  # fmt: skip
-def test_a_server_that_tells_every_token_teaches_as_a_local_teacher(folder, teacher, served, offers, direction):  # noqa: F811
-    way = f"distill.direction={direction}"
-    far = (f"distill.endpoint={json.dumps({'base_url': str(served), 'model': 'far'})}", f"distill.offers={offers}")
-    found = {}
-    for name, more in (("local", ["distill.model.name=teacher"]), ("all", [*far, "distill.top_k=37"]),
-                       ("few", [*far, "distill.top_k=3"])):  # fmt: skip
-        with opened(*more, way, PURE, "train.minibatches=1", moved=0.2) as run:
-            played = run.play()
-            credit = run.credit(played, [])
-            run.step.optimizer.zero_grad()
-            numbers = accumulate(run, credit)
-            found[name] = flat_gradient(run), numbers["distill_kl"]
-    near(found["all"][0], found["local"][0], most=1e-4)
-    assert 0 < found["few"][1] < found["all"][1] == pytest.approx(found["local"][1], rel=1e-4)
-
-
-def test_what_a_server_that_is_gone_does_not_answer_is_not_distilled(folder, tiny, tmp_path):  # noqa: F811
-    saved_teacher(tiny, tmp_path)
-    with contextlib.ExitStack() as stack:
-        with serve(tmp_path / "teacher", "--name", "far") as address:
-            far = {"base_url": str(address), "model": "far", "max_retries": 0, "deadline_s": 20}
-            run = stack.enter_context(opened(f"distill.endpoint={json.dumps(far)}", PURE))
-            rows = [step(run)]
-        rows += [step(run) for _ in range(2)]
-    assert [row["distilled"] for row in rows] == [1, 0, 0] and [row["learned"] for row in rows] == [16, 0, 0]
-
-
-def test_a_server_that_scores_no_texts_ends_the_run():
-    for offers, choice in (("prompt_logprobs", {"text": "x"}), ("echo", {"text": "x", "logprobs": None}),
-                           ("echo", {"logprobs": {"tokens": ["a", "b"], "top_logprobs": [None, {}]}})):  # fmt: skip
-        with pytest.raises(ApiError, match=r"load the teacher by distill\.model"):
-            scores_in({"choices": [choice]}, Scoring([1, 2, 3], 1, 2, offers))
-    with pytest.raises(KeyError):  # it has read another text
-        scores_in({"choices": [{"prompt_logprobs": [None, {"7": {"logprob": -1}}]}]}, Scoring([1, 2], 1, 2))
-
-
-def test_a_server_with_other_tokens_is_refused(tokenizer):
-    class Other:
-        def ask(self, requests):
-            return requests
-
-        def answers(self, asked):
-            return [Scores([[9]], [[-0.1]], ["8"]) for _ in asked]
-
-    settings = Distill(endpoint=Endpoint(model="far"))
-    with pytest.raises(ConfigError, match=r"token \d+ is '8' to far and '7' to the policy"):
-        ServedTeacher(settings, Other(), tokenizer).scores([([3, *tokenizer("7")["input_ids"]], 1)])
-
-
 # -- who cannot teach
 
 
@@ -357,7 +290,6 @@ def test_other_tokens_are_refused_before_any_weights(folder, tiny, teacher, monk
         ("distill.itself={}",): "say in distill.shown what it sees beyond",
         ("distill.itself={}", "distill.model.name=teacher"): "one teacher",
         ("distill.model.name=teacher", PURE, "train.resample_rounds=1"): "set resample_rounds: 0",
-        ("distill.endpoint.model=far", "generation.temperature=0.9"): "at temperature 1",
         ("teacher.endpoint.model=far", "teacher.hint.train=distill"): "add distill: {itself: {}}",
     }.items(),
 )

@@ -10,21 +10,18 @@ else. A request that is refused for its content, such as one that is too long, i
 import asyncio
 import contextlib
 import email.utils
-import functools
 import json
 import os
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import tenacity
 
 from lib.core.config import Endpoint, Thinking, wrong_address
 from lib.core.errors import ApiError, ConfigError
-from lib.generators.dialects import Declined, Dialect, without_nulls
-from lib.generators.protocol import Reply, ReplyError, Request, Scores, Scoring
-from lib.generators.scoring import body_of, largest_reply, scores_in
+from lib.generators.dialects import Declined, Dialect
+from lib.generators.protocol import Reply, ReplyError, Request
 from lib.run.runlog import encode
 
 if TYPE_CHECKING:
@@ -43,7 +40,6 @@ FATAL = {  # 401 always, the others before the first reply: later they concern o
     403: "the key in endpoint.api_key_env may not use this model",
     404: "no such address or model: check endpoint.base_url, which usually ends in /v1, and endpoint.model",
 }
-Had = TypeVar("Had")  # what an answer is read as
 SHORTEST_SECRET = 8  # characters
 OWN_ADDRESS = "https://api.openai.com/v1"
 QUOTA = ("insufficient_quota", "billing_hard_limit_reached", "insufficient_funds", "credits_exhausted")
@@ -63,16 +59,6 @@ class _Passing(Exception):
     def __init__(self, kind: str, about: str, retry_after: float | None = None):
         super().__init__(about)
         self.kind, self.retry_after = kind, retry_after
-
-
-@dataclass(frozen=True)
-class _Exchange(Generic[Had]):
-    """A request as it is sent, and how its answer is read."""
-
-    path: str
-    body: bytes
-    read: Callable[[dict], Had]
-    largest: int = LARGEST_BODY
 
 
 class RemoteModel:
@@ -131,19 +117,9 @@ class RemoteModel:
     async def reply(self, request: Request) -> Reply:
         """Returns one reply. Raises ReplyError if this request failed, ApiError if every request would."""
         body = encode(self._dialect.body_of(request))
-        return await self._had(_Exchange(self._dialect.path, body, self._dialect.read))
-
-    async def score(self, scoring: Scoring) -> Scores:
-        """Returns what the model finds likely in a text. Raises as `reply` does."""
-        body = without_nulls(body_of(scoring, self.endpoint.model) | self._dialect.extra_body())
-        read = functools.partial(scores_in, scoring=scoring)
-        return await self._had(_Exchange("/completions", encode(body), read, largest_reply(scoring)))
-
-    async def _had(self, exchange: "_Exchange[Had]") -> "Had":
-        """Returns the result of an exchange. Raises ReplyError if it failed, ApiError if every one would."""
         client = await self._free.get()
         try:
-            data = await self._within_deadline(client, exchange)
+            reply = await self._within_deadline(client, body)
         except ReplyError as error:
             self._failed(error)
             raise
@@ -151,13 +127,13 @@ class RemoteModel:
             self._free.put_nowait(client)
         self._failures_in_a_row = 0
         self.has_answered = True
-        return data
+        return reply
 
-    async def _within_deadline(self, client: "openai.AsyncOpenAI", exchange: "_Exchange[Had]") -> "Had":
+    async def _within_deadline(self, client: "openai.AsyncOpenAI", body: bytes) -> Reply:
         """Tries until there is a reply, no try is left, or the deadline has passed. Raises ReplyError."""
         last: list[_Passing] = []
 
-        async def tries() -> Had:
+        async def tries() -> Reply:
             async for attempt in tenacity.AsyncRetrying(
                 retry=tenacity.retry_if_exception_type(_Passing),
                 stop=tenacity.stop_after_attempt(self.endpoint.max_retries + 1),
@@ -167,7 +143,7 @@ class RemoteModel:
             ):
                 with attempt:
                     try:
-                        return await self._once(client, exchange)
+                        return await self._once(client, body)
                     except _Passing as error:
                         last[:] = [error]
                         raise
@@ -197,17 +173,17 @@ class RemoteModel:
     def _count_retry(self, _: tenacity.RetryCallState) -> None:
         self.counts.retries += 1
 
-    async def _once(self, client: "openai.AsyncOpenAI", exchange: "_Exchange[Had]") -> "Had":
+    async def _once(self, client: "openai.AsyncOpenAI", body: bytes) -> Reply:
         """Makes one try. Raises _Passing, ReplyError, ApiError."""
         import httpx2
         import openai
 
         try:
             response = await client.post(
-                exchange.path, content=exchange.body, cast_to=httpx2.Response, stream=True, options=self._options
+                self._dialect.path, content=body, cast_to=httpx2.Response, stream=True, options=self._options
             )
             async with contextlib.aclosing(response):
-                raw = await _read(response, exchange.largest)
+                raw = await _read(response)
         except (openai.APIConnectionError, httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
             cause = error.__cause__ if isinstance(error, openai.APIConnectionError) else error
             if isinstance(cause, httpx2.ConnectError):
@@ -218,7 +194,7 @@ class RemoteModel:
             raise self._refusal(response, raw)
         try:
             with _malformed():
-                reply = exchange.read(data)
+                reply = self._dialect.read(data)
         except Declined as error:
             raise ReplyError("refused", self._clean(str(error))) from None
         self.counts.without_usage += not isinstance(data.get("usage"), dict)
@@ -317,14 +293,14 @@ def _secrets(endpoint: Endpoint, key: str) -> list[str]:
     return sorted({each for each in said if each == key or len(each) >= SHORTEST_SECRET} - {""}, key=len, reverse=True)
 
 
-async def _read(response: "httpx2.Response", largest: int = LARGEST_BODY) -> bytes:
-    """Reads the body, decompressed. Raises _Passing if it is longer than `largest` bytes."""
+async def _read(response: "httpx2.Response") -> bytes:
+    """Reads the body, decompressed. Raises _Passing if it is longer than LARGEST_BODY bytes."""
     parts, size = [], 0
     async for part in response.aiter_bytes():
         parts.append(part)
         size += len(part)
-        if size > largest:
-            raise _Passing("malformed", f"a body of more than {largest} bytes")
+        if size > LARGEST_BODY:
+            raise _Passing("malformed", f"a body of more than {LARGEST_BODY} bytes")
     return b"".join(parts)
 
 

@@ -110,26 +110,6 @@ class Reply:
         return cls(**{**data, "calls": calls, "usage": Usage(**data["usage"])})
 
 
-@dataclass(frozen=True)
-class Scoring:
-    """A request for the most likely next tokens at the places of a text."""
-
-    ids: list[int]  # the text
-    start: int  # the first place: what is likely in place of ids[start], and so on to the end
-    top: int  # tokens at each place
-    offers: str = "prompt_logprobs"  # how the server tells them, see lib/generators/scoring.py
-
-
-@dataclass(frozen=True)
-class Scores:
-    """The most likely tokens at each place of a text, at temperature 1."""
-
-    ids: list[list[int]]  # by place, `top` of them, or one more where the text's own token is none of them
-    logps: list[list[float]]
-    texts: list[str | None]  # the text's own tokens as the model spells them, as far as it tells
-    usage: Usage = Usage()
-
-
 class ReplyError(Exception):
     """A request that got no reply. `kind` is one word: timeout, refused, malformed, unavailable."""
 

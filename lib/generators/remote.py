@@ -17,18 +17,17 @@ from lib.core.config import Endpoint, Opponent, SelfPlayConfig, TeacherSettings,
 from lib.core.errors import ApiError, ConfigError
 from lib.core.interrupts import give_way
 from lib.generators.openai import RemoteModel
-from lib.generators.protocol import Reply, ReplyError, Request, Scores, Scoring, Usage
+from lib.generators.protocol import Reply, ReplyError, Request, Usage
 from lib.generators.reply_cache import CachedGenerator, ReplyCache
 from lib.run.runlog import read_lines
 
-Outcome = Reply | Scores | ReplyError
+Outcome = Reply | ReplyError
 
 
 class Remote:
     """An OpenAI-compatible server by the name of its section in the config; a context.
 
     `stop_on_outage`: an outage ends the run with an ApiError; otherwise a failed request is an outcome like any other.
-    Without a file `kept`, there are requests for scores alone: their texts do not come twice, and so they are not kept.
     """
 
     def __init__(
@@ -36,7 +35,7 @@ class Remote:
         section: str,
         endpoint: Endpoint,
         thinking: Thinking,
-        kept: Path | None,
+        kept: Path,
         stop_on_outage: bool,
         warn: Callable[[str], None],
     ):
@@ -62,7 +61,7 @@ class Remote:
         finally:
             self._stop()
 
-    def ask(self, requests: Sequence[Request | Scoring]) -> "Future[list[Outcome]]":
+    def ask(self, requests: Sequence[Request]) -> "Future[list[Outcome]]":
         """Sends requests in the background, and returns a future of their outcomes."""
         return asyncio.run_coroutine_threadsafe(self._ask(requests), self._loop)
 
@@ -85,13 +84,11 @@ class Remote:
         self._patient = await self._stack.enter_async_context(RemoteModel(self.endpoint, self.thinking))
         once = self.endpoint.model_copy(update={"max_retries": 0, "max_concurrency": 1})
         self._scout = await self._stack.enter_async_context(RemoteModel(once, self.thinking))
-        self._kept: dict[RemoteModel, CachedGenerator] = {}
-        if self.kept:
-            replies = self._stack.enter_context(contextlib.closing(ReplyCache(self.kept)))
-            self._kept = {model: CachedGenerator(model, replies) for model in (self._patient, self._scout)}
-            # answers to another process of this run count, too
-            known = any(path.stat().st_size for path in self.kept.parent.glob(f"{self.section}_replies*.jsonl"))
-            self._patient.has_answered = self._scout.has_answered = known
+        replies = self._stack.enter_context(contextlib.closing(ReplyCache(self.kept)))
+        self._kept = {model: CachedGenerator(model, replies) for model in (self._patient, self._scout)}
+        # answers to another process of this run count, too
+        known = any(path.stat().st_size for path in self.kept.parent.glob(f"{self.section}_replies*.jsonl"))
+        self._patient.has_answered = self._scout.has_answered = known
 
     async def _close(self) -> None:
         """Cancels requests in flight, and closes the connections."""
@@ -101,16 +98,16 @@ class Remote:
         await asyncio.gather(*under_way, return_exceptions=True)
         await self._stack.aclose()
 
-    async def _ask(self, requests: Sequence[Request | Scoring]) -> list[Outcome]:
+    async def _ask(self, requests: Sequence[Request]) -> list[Outcome]:
         """Returns the outcome of each request. Kept replies say nothing about whether the server is down."""
-        is_kept = [isinstance(each, Request) and self._kept[self._patient].knows(each) for each in requests]
+        is_kept = [self._kept[self._patient].knows(request) for request in requests]
         new = iter(await self._ask_anew([each for each, kept in zip(requests, is_kept, strict=True) if not kept]))
         return [
-            await self._had(request, self._patient) if kept else next(new)
+            await self._kept[self._patient].reply(request) if kept else next(new)
             for request, kept in zip(requests, is_kept, strict=True)
         ]
 
-    async def _ask_anew(self, requests: list[Request | Scoring]) -> list[Outcome]:
+    async def _ask_anew(self, requests: list[Request]) -> list[Outcome]:
         if not requests:
             return []
         outcomes: list[Outcome] = []
@@ -138,13 +135,10 @@ class Remote:
             self.warn(f"{self.section}: the server is back")
         return outcomes
 
-    async def _had(self, request: Request | Scoring, model: RemoteModel) -> Outcome:
-        return await (model.score(request) if isinstance(request, Scoring) else self._kept[model].reply(request))
-
-    async def _one(self, request: Request | Scoring, model: RemoteModel) -> Outcome:
+    async def _one(self, request: Request, model: RemoteModel) -> Outcome:
         """Returns a new reply, or why there is none. Raises ApiError if the server has never answered."""
         try:
-            return await self._had(request, model)
+            return await self._kept[model].reply(request)
         except ReplyError as error:
             return error
         except ApiError as error:  # a refused key, a used-up quota, a server that is gone

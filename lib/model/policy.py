@@ -13,7 +13,7 @@ from torch import nn
 
 from lib.core.errors import ConfigError, NumericError
 from lib.model.adapters.shelf import shelf_of
-from lib.model.divergence import AnyTeacher, teacher_kl
+from lib.model.divergence import TeacherStates, teacher_kl
 from lib.model.head import Head, token_scores
 from lib.model.llama import Llama, attend_within
 from lib.model.logits import backbone_of, measure
@@ -217,7 +217,7 @@ class Policy(nn.Module):
         return bool((padded - bare).abs().mean() <= tolerance)
 
     def forward(
-        self, inputs: Inputs, ref_hidden: torch.Tensor | None = None, teacher: AnyTeacher | None = None
+        self, inputs: Inputs, ref_hidden: torch.Tensor | None = None, teacher: TeacherStates | None = None
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor | None]:
         """Returns log-prob, entropy, exact KL to the reference and KL to a teacher, each (N,), of the scored tokens.
 

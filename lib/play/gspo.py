@@ -43,6 +43,7 @@ from lib.rl.prompts import Choice, Prompt
 from lib.rl.session import Session
 from lib.rl.step import learning_rate
 from lib.rl.task import Task
+from lib.rl.teachers import describe_teacher
 from lib.rl.tokens import token_rows
 from lib.rl.tree import Group, Sampling, nodes, sample
 from lib.run.distributed import before_mine, collect
@@ -119,7 +120,7 @@ class GspoRun:
             if config.opponent:
                 session.screen.say(describe(config.opponent))
             if self.distiller:
-                stack.enter_context(self.distiller.open(session.screen))
+                session.screen.say(describe_teacher(self.config.distill))
             yield session
 
     def unfinished(self) -> bool:

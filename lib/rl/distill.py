@@ -10,8 +10,6 @@ Departures: the KL is over the whole vocabulary, not log p - log q of the sample
 beyond `clip` keeps the direction of its gradient, where a clipped loss would have none.
 """
 
-import contextlib
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -19,16 +17,13 @@ import torch
 from accelerate import Accelerator
 
 from lib.core.clock import phase
-from lib.core.config import RLConfig, Thinking
-from lib.core.console import Screen
-from lib.generators.protocol import Scores
-from lib.generators.remote import Remote
-from lib.model.divergence import AnyTeacher, TopTeacher, WholeTeacher
+from lib.core.config import RLConfig
+from lib.model.divergence import TeacherStates
 from lib.model.policy import Policy
 from lib.rewards.judge import MOST_EXPLAINED, Judge
 from lib.rl.batching import MicroBatch, PackedSequence, Span, micro_batches
 from lib.rl.prompts import columns_of, filled
-from lib.rl.teachers import PastTeacher, ServedTeacher, describe_teacher, local_teacher
+from lib.rl.teachers import PastTeacher, load_teacher
 from lib.rl.tree import Answer, Node
 from lib.run.distributed import collect
 
@@ -39,8 +34,7 @@ class Distiller:
     def __init__(self, config: RLConfig, policy: Policy, renderer: Any, judge: Judge):
         self.settings, self.most = config.distill, config.model.max_seq_length
         self.policy, self.renderer, self.judge = policy, renderer, judge
-        self.local = local_teacher(self.settings, policy)
-        self.served: ServedTeacher | None = None
+        self.teacher = load_teacher(self.settings, policy)
         shown = columns_of(self.settings.shown or "", "distill.shown")
         self._shows_sibling, self._shows_feedback = "sibling" in shown, "feedback" in shown
         self.hinted: dict[int, list[int]] = {}  # by number of a prompt: its ids with a hint, for the step to come
@@ -48,24 +42,11 @@ class Distiller:
         self._answers: dict[int, list[int]] = {}  # by number of an answer: its tokens,
         self._before: dict[int, list[int]] = {}  # and what the teacher reads before them,
         self._differ: set[int] = set()  # which is not what the policy reads before these
-        self._top: TopTeacher | None = None  # of all tokens of the step
-
-    @contextlib.contextmanager
-    def open(self, screen: Screen) -> Iterator[None]:
-        """Says who teaches, and connects to the server, if it is one, until the context ends."""
-        settings = self.settings
-        screen.say(describe_teacher(settings))
-        with contextlib.ExitStack() as stack:
-            if settings.endpoint:
-                stop = settings.outage == "stop"
-                remote = stack.enter_context(Remote("distill", settings.endpoint, Thinking(), None, stop, screen.warn))
-                self.served = ServedTeacher(settings, remote, self.renderer.tokenizer)
-            yield
 
     @property
     def moving(self) -> dict[str, Any]:
         """Returns its parts that a checkpoint saves."""
-        return {"distill": self.local} if isinstance(self.local, PastTeacher) else {}
+        return {"distill": self.teacher} if isinstance(self.teacher, PastTeacher) else {}
 
     def numbers(self, accelerator: Accelerator) -> dict[str, float]:
         """Returns the share of a step's answers that are distilled, of those that might be, over all processes."""
@@ -74,16 +55,16 @@ class Distiller:
 
     def refresh(self, step: int) -> None:
         """Renews the teacher, after `step` steps, if it is the policy as it was and that is due."""
-        if isinstance(self.local, PastTeacher):
-            self.local.refresh(step)
+        if isinstance(self.teacher, PastTeacher):
+            self.teacher.refresh(step)
 
     # -- a step
 
     def begin(self, found: list[Node], wanted: list[bool]) -> list[float]:
         """Prepares the reading of a step's answers; returns the weight of each one's KL, by number.
 
-        It is 0 where an answer is not `wanted`, where what the teacher is to be shown is missing, where it would read
-        more than model.max_seq_length tokens, and where a server did not answer.
+        It is 0 where an answer is not `wanted`, where something to show the teacher is missing, or where it would read
+        more than model.max_seq_length tokens.
         """
         answers = [(node, number, answer) for node in found
                    for number, answer in zip(node.numbers, node.group.answers, strict=True)]  # fmt: skip
@@ -100,8 +81,6 @@ class Distiller:
             if before != own:
                 self._differ.add(number)
         self.hinted = {}
-        if self.served:
-            self._ask([len(answer.completion.ids) for _, _, answer in answers])
         self.wanted, self.distilled = len(asked), len(self._before)
         return [self.settings.weight * (number in self._before) for _, number, _ in answers]
 
@@ -140,45 +119,23 @@ class Distiller:
             return None
         return self.renderer.reworded(prompt, filled(self.settings.shown, values, "distill.shown")) + own[len(first) :]
 
-    def _ask(self, lengths: list[int]) -> None:
-        """Asks the server about all answers that have a context; those that it does not answer lose theirs.
-
-        `lengths`: tokens of every answer of the step, by number.
-        """
-        numbers = list(self._before)
-        texts = [(self._before[number] + self._answers[number], len(self._before[number])) for number in numbers]
-        found = dict(zip(numbers, self.served.scores(texts), strict=True))
-        self._before = {number: before for number, before in self._before.items() if found[number]}
-        known = [found.get(number) or Scores([[]] * length, [[]] * length, []) for number, length in enumerate(lengths)]
-        width = max((len(each) for scores in known for each in scores.ids), default=1) or 1
-        ids = [each + [-1] * (width - len(each)) for scores in known for each in scores.ids]
-        logps = [each + [0.0] * (width - len(each)) for scores in known for each in scores.logps]
-        device = self.policy.device
-        self._top = TopTeacher(
-            torch.tensor(ids, dtype=torch.long, device=device).reshape(-1, width),
-            torch.tensor(logps, dtype=torch.float32, device=device).reshape(-1, width),
-        )
-
     @torch.no_grad()
-    def says(self, batch: MicroBatch, places: torch.Tensor) -> AnyTeacher | None:
+    def says(self, batch: MicroBatch) -> TeacherStates | None:
         """Returns the teacher's distributions at the N tokens of a micro-batch; None if it teaches none of them.
 
-        `places`: their indices among all tokens of the step. What it says where it does not teach has no meaning.
+        What it says where it does not teach has no meaning.
         """
         numbers = [number for number in batch.answer.unique().tolist() if number in self._before]
         if not numbers:
             return None
-        is_forward = self.settings.direction == "forward"
-        if self._top is not None:
-            return TopTeacher(self._top.ids[places], self._top.logp[places], is_forward)
         with phase("reference"):
-            if self._differ.isdisjoint(numbers) and (batch.inputs.branch is None or self.local.takes_branches):
-                said = self.local.reads(batch.inputs)
+            if self._differ.isdisjoint(numbers) and (batch.inputs.branch is None or self.teacher.takes_branches):
+                said = self.teacher.reads(batch.inputs)
             else:
                 said = self._reads_apart(batch, numbers)
-        return replace(said, is_forward=is_forward)
+        return replace(said, is_forward=self.settings.direction == "forward")
 
-    def _reads_apart(self, batch: MicroBatch, numbers: list[int]) -> WholeTeacher:
+    def _reads_apart(self, batch: MicroBatch, numbers: list[int]) -> TeacherStates:
         """Reads answers in sequences of their own, and returns what it says in the order of a micro-batch."""
         items, pad_id = [], self.renderer.tokenizer.pad_token_id
         for number in numbers:
@@ -189,13 +146,13 @@ class Distiller:
         begin = dict(zip(batch.answer[begins].tolist(), begins.tolist(), strict=True))
         parts, at = [], []
         for part in micro_batches(items, batch.inputs.ids.numel(), pad_id, batch.answer.device):
-            said = self.local.reads(part.inputs)
+            said = self.teacher.reads(part.inputs)
             parts.append(said.hidden)
             first = torch.tensor([begin[number] for number in part.answer.tolist()], device=part.token.device)
             at.append(first + part.token)
         hidden = parts[0].new_zeros(len(batch.answer), parts[0].shape[1])
         hidden[torch.cat(at)] = torch.cat(parts)
-        return WholeTeacher(hidden, said.head)
+        return TeacherStates(hidden, said.head)
 
 
 def _sibling(node: Node, answer: Answer, found: list[Node]) -> str:

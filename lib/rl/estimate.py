@@ -166,10 +166,8 @@ def _of_distillation(
     """Returns what is kept of a micro-batch's tokens for the KL to a teacher: its hidden states, and a derivative."""
     if config.distill is None:
         return {}
-    width, size = skeleton.config.hidden_size, 4.0 * config.distill.top_k * 3  # ids of 8 bytes, log-probs of 4
-    if not config.distill.endpoint:
-        model = config.distill.model or config.model
-        size = (teacher or skeleton).config.hidden_size * _bytes_of_number(model)
+    width, model = skeleton.config.hidden_size, config.distill.model or config.model
+    size = (teacher or skeleton).config.hidden_size * _bytes_of_number(model)
     return {f"what the teacher says of {scored} tokens": scored * (size + 4 * width)}
 
 

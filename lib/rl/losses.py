@@ -226,7 +226,7 @@ def loss_of(
         with phase("reference"):
             ref_logp, ref_hidden = policy.reference(batch.inputs)
     places = credit.tokens_of(batch)
-    teacher = distiller.says(batch, places) if distiller else None
+    teacher = distiller.says(batch) if distiller else None
     needed = ref_hidden if objective.kl == "exact" else None
     logp, entropy, exact, teacher_kl = (forward or policy)(batch.inputs, needed, teacher)
     old = logp.detach() if old_logp is None else old_logp

@@ -128,9 +128,6 @@ def taught(known: Known, sequences: int) -> Iterator[str]:
     *_, last = longest_prompts(known.prompts, round(median(known.lengths)), config.budgets)
     tokens = sequences * (last + config.budgets[-1])
     cost = f"its forward costs {known.teacher_size:.2g} of the policy's"
-    if config.distill.endpoint:
-        price = config.distill.endpoint.cost(tokens, sequences)
-        cost = f"cost {price:.2f} at most" if price else "by the server"
     yield f"{describe_teacher(config.distill)}; it reads at most {amount(tokens)} tokens, prompts included, {cost}"
 
 

@@ -25,6 +25,7 @@ from lib.rl.sequential import success_at_k
 from lib.rl.session import OVER, Session
 from lib.rl.step import learning_rate
 from lib.rl.task import Task
+from lib.rl.teachers import describe_teacher
 from lib.rl.tokens import token_rows
 from lib.rl.tree import Answer, Group, Node, attempts_in, nodes, paths, sample
 from lib.run.distributed import collect
@@ -77,7 +78,7 @@ class ScoreRun:
             around = Surroundings(self.task.judge, self.config.seed, kept, session.screen.warn)
             stack.enter_context(self.task.prompts.open(around))
             if self.distiller:
-                stack.enter_context(self.distiller.open(session.screen))
+                session.screen.say(describe_teacher(self.config.distill))
             yield session
 
     def sample(self, stage: Stage) -> list[Group]:

@@ -1,17 +1,13 @@
-"""Teachers for distillation (`distill:`): a second model, a server, or an earlier policy; and whether they can teach.
+"""Teachers for distillation (`distill:`): a second model or an earlier policy, and whether they can teach.
 
-Each knows the policy's tokens by the policy's ids: a teacher with other tokens is refused, before weights are loaded
-where it is a local one, and at its first reply where it is a server.
+Each knows the policy's tokens by the policy's ids: a teacher with other tokens is refused before weights are loaded.
 """
 
 from typing import Any
 
-from lib.core.config import Distill, Model, RLConfig, Thinking
+from lib.core.config import Distill, Model, RLConfig
 from lib.core.errors import ConfigError
-from lib.generators.openai import address
-from lib.generators.protocol import Scores, Scoring
-from lib.generators.remote import Remote, check_key
-from lib.model.divergence import WholeTeacher
+from lib.model.divergence import TeacherStates
 from lib.model.loading import load_base, load_skeleton
 from lib.model.policy import Inputs, Policy
 
@@ -26,9 +22,9 @@ class ModelTeacher:
         self.model, self.policy = Policy(model.requires_grad_(False), policy.temperature), policy
         self.takes_branches = self.model.takes_masks
 
-    def reads(self, inputs: Inputs) -> WholeTeacher:
+    def reads(self, inputs: Inputs) -> TeacherStates:
         """Returns its next-token distributions at the scored places, at the policy's temperature."""
-        return WholeTeacher(self.model.hidden_states(inputs), self.model.head_at(self.policy.temperature))
+        return TeacherStates(self.model.hidden_states(inputs), self.model.head_at(self.policy.temperature))
 
 
 class PastTeacher:
@@ -39,10 +35,10 @@ class PastTeacher:
         self.weights, self.alpha = policy.snapshot(), policy.alpha
         self.takes_branches = True  # its inputs are packed as the policy's
 
-    def reads(self, inputs: Inputs) -> WholeTeacher:
+    def reads(self, inputs: Inputs) -> TeacherStates:
         """Returns its next-token distributions at the scored places, at the policy's temperature."""
         with self.policy.with_adapter(self.weights, self.alpha):
-            return WholeTeacher(self.policy.hidden_states(inputs), self.policy.head)
+            return TeacherStates(self.policy.hidden_states(inputs), self.policy.head)
 
     def refresh(self, step: int) -> None:
         """Becomes the present policy, after `step` steps, if that is due."""
@@ -58,51 +54,20 @@ class PastTeacher:
         self.weights, self.alpha = state["weights"], state["alpha"]
 
 
-class ServedTeacher:
-    """A model behind a server, which tells its most likely tokens; what it does not answer is not distilled."""
-
-    def __init__(self, settings: Distill, remote: Remote, tokenizer: Any):
-        self.settings, self.remote, self.tokenizer = settings, remote, tokenizer
-
-    def scores(self, texts: list[tuple[list[int], int]]) -> list[Scores | None]:
-        """Returns what it finds likely in each text, from a first place on. Raises ConfigError for other tokens."""
-        settings = self.settings
-        asked = self.remote.ask([Scoring(ids, start, settings.top_k, settings.offers) for ids, start in texts])
-        outcomes = self.remote.answers(asked)
-        found = [outcome if isinstance(outcome, Scores) else None for outcome in outcomes]
-        for (ids, start), scores in zip(texts, found, strict=True):
-            if scores:
-                self._refuse_other_spelling(ids[start:], scores)
-        return found
-
-    def _refuse_other_spelling(self, ids: list[int], scores: Scores) -> None:
-        for token, text in zip(ids, scores.texts, strict=True):
-            own, theirs = self.tokenizer.decode([token]).strip(), (text or "").strip()
-            if own.isascii() and own.isalnum() and theirs.isascii() and theirs.isalnum() and own != theirs:
-                raise ConfigError(
-                    f"distill.endpoint: token {token} is {theirs!r} to {self.settings.endpoint.model} and {own!r} to "
-                    f"the policy, and token by token only models with one tokenizer compare: {OTHERWISE}"
-                )
-
-
 OTHERWISE = "take a teacher of the policy's family, or learn from its texts (collect_rollouts.py, then sft_train.py)"
-LocalTeacher = ModelTeacher | PastTeacher
+AnyTeacher = ModelTeacher | PastTeacher
 
 
-def local_teacher(settings: Distill, policy: Policy) -> LocalTeacher | None:
-    """Loads the teacher of a config, None if it is a server. Raises ConfigError."""
+def load_teacher(settings: Distill, policy: Policy) -> AnyTeacher:
+    """Loads the teacher of a config. Raises ConfigError."""
     if settings.model:
         return ModelTeacher(settings.model, policy)
-    return PastTeacher(policy, settings.itself.every_steps) if settings.itself else None
+    return PastTeacher(policy, settings.itself.every_steps)
 
 
 def check_teacher(config: RLConfig) -> None:
-    """Raises ConfigError for what keeps a teacher from teaching, as far as it shows without weights and requests."""
-    if config.distill is None:
-        return
-    if config.distill.endpoint:
-        check_key("distill", config.distill.endpoint, Thinking())
-    if config.distill.model:
+    """Raises ConfigError for what keeps a teacher from teaching, where it shows without weights."""
+    if config.distill and config.distill.model:
         (_, own), (_, theirs) = load_skeleton(config.model), load_skeleton(config.distill.model)
         refuse_other_tokens(own, theirs, config.distill.model.name)
 
@@ -125,8 +90,6 @@ def describe_teacher(settings: Distill) -> str:
     """Describes the teacher and how much it counts, for the start-up message and --dry-run."""
     if settings.model:
         who = settings.model.full_name
-    elif settings.endpoint:
-        who = f"{settings.endpoint.model} at {address(settings.endpoint)}, its {settings.top_k} most likely tokens"
     else:
         every = settings.itself.every_steps
         who = f"the policy as it was, renewed every {every} steps" if every else "the initial policy"

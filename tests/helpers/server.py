@@ -5,8 +5,7 @@
 
     with serve(folder, "--log", file) as url: ...           # the same as a process that dies with the block
 
-It has /v1/chat/completions, /v1/responses, /v1/models and /health, and the first two also in Azure's form; and
-/v1/completions, which writes nothing but scores a prompt of token ids, as vLLM does (`prompt_logprobs`, `echo`).
+It has /v1/chat/completions, /v1/responses, /v1/models and /health, and the first two also in Azure's form.
 Requests that wait are answered together, and the `seed` of each decides what it gets, whoever was answered with it.
 `--log` appends a line as soon as an answer was given to the socket, with status 499 where the client had left before.
 POST /v1/hold?answers=N lets N more completions leave and holds the rest back until POST /v1/release.
@@ -310,43 +309,6 @@ class Speaker:
         opened = "<think>" if prompt.rstrip().endswith("<think>") else ""
         return self._taken_apart(opened + text, completion, len(ids))
 
-    def score(self, asked: dict) -> dict:
-        """Scores the tokens of a prompt, in the form that is asked for; in neither, there is nothing but a text."""
-        import torch
-
-        ids = asked["prompt"]
-        with torch.no_grad():
-            logp = self.policy.model(torch.tensor([ids])).logits[0].float().log_softmax(-1)
-
-        def ranked(place: int, top: int) -> list[int]:
-            """The most likely tokens, and the prompt's own."""
-            found = logp[place - 1].topk(min(top, logp.shape[1])).indices.tolist()
-            return found + [ids[place]] * (ids[place] not in found)
-
-        choice: dict = {"index": 0, "text": "?", "finish_reason": "length"}
-        if asked.get("prompt_logprobs"):
-            choice["prompt_logprobs"] = [None] + [
-                {
-                    str(token): {"logprob": float(logp[place - 1, token]), "rank": rank,
-                                 "decoded_token": self.tokenizer.decode([token])}
-                    for rank, token in enumerate(ranked(place, asked["prompt_logprobs"]), start=1)
-                }
-                for place in range(1, len(ids))
-            ]  # fmt: skip
-        elif asked.get("echo") and asked.get("return_tokens_as_token_ids"):
-            top = [
-                {f"token_id:{token}": float(logp[place - 1, token]) for token in ranked(place, asked["logprobs"])}
-                for place in range(1, len(ids))
-            ]
-            own = [each[f"token_id:{token}"] for each, token in zip(top, ids[1:], strict=True)]
-            choice["logprobs"] = {
-                "tokens": [f"token_id:{token}" for token in ids],
-                "token_logprobs": [None, *own],
-                "top_logprobs": [None, *top],
-            }
-        usage = {"prompt_tokens": len(ids), "completion_tokens": 1, "total_tokens": len(ids) + 1}
-        return {"object": "text_completion", "choices": [choice], "usage": usage}
-
     def _taken_apart(self, text: str, completion: object, prompt_tokens: int) -> Spoken:
         reasoning, thinking = None, THINKING.match(text) if self.reasoning_parser else None
         if thinking:
@@ -431,13 +393,11 @@ class Api:
             about = {"id": self.name, "object": "model", "created": 0, "owned_by": "rematch"}
             data = [about | {"max_model_len": self.speaker.context}]
             return answer(200, json.dumps({"object": "list", "data": data}))
-        if path not in ("/v1/chat/completions", "/v1/responses", "/v1/completions"):
+        if path not in ("/v1/chat/completions", "/v1/responses"):
             raise Refused(404, f"There is nothing at {path}.")
         if method != "POST":
             raise Refused(405, f"{path} takes POST, not {method}.")
         asked |= self._understood(request.body)
-        if path == "/v1/completions":
-            return answer(200, json.dumps(self.speaker.score(asked) | {"model": self.name}))
         wanted = _as_chat(asked) if path == "/v1/responses" else asked
         spoken = await self.speaker.speak(_checked(wanted))
         form = _response if path == "/v1/responses" else _chat_completion

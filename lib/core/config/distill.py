@@ -2,11 +2,10 @@
 
 from typing import Literal
 
-from lib.core.config.chat import Endpoint
-from lib.core.config.section import Conflicts, Count, CountOrZero, Name, Positive, Section, Weight
+from lib.core.config.section import Conflicts, CountOrZero, Name, Positive, Section, Weight
 from lib.core.config.shared import Model
 
-TEACHERS = ("model", "endpoint", "itself")
+TEACHERS = ("model", "itself")
 
 
 class Itself(Section):
@@ -18,14 +17,12 @@ class Itself(Section):
 class Distill(Section):
     """A teacher for every token that the policy writes: the KL between the two, given what the policy itself wrote.
 
-    Exactly one of `model`, `endpoint` and `itself` teaches. The KL is over the whole vocabulary, or, with a server,
-    over its `top_k` most likely tokens and the rest as one (docs/distillation.md).
+    Either `model` or `itself` teaches. The KL is over the whole vocabulary (docs/distillation.md).
     """
 
     model: Model | None = (
         None  # a second model in this process, with the policy's tokenizer; through plain transformers
     )
-    endpoint: Endpoint | None = None  # a server of a model with the policy's tokenizer, that scores texts it is given
     itself: Itself | None = None  # the policy, frozen
     shown: Name | None = None
     # what the teacher reads in place of the question; null: the question. It may name {question}, any column of the
@@ -39,23 +36,14 @@ class Distill(Section):
     clip: Positive | None = None
     # nats; a token with a larger KL counts as if it had this one, in the direction of its own gradient, so that no few
     # tokens dominate; null: none is limited
-    top_k: Count = 20  # with a server: most likely tokens that it is asked for at each place
-    offers: Literal["prompt_logprobs", "echo"] = "prompt_logprobs"
-    # how a server tells the log-probs of a text. prompt_logprobs: as vLLM does; echo: by the fields `echo` and
-    # `logprobs` of the completions API, with tokens as `token_id:7`
-    outage: Literal["mask", "stop"] = "mask"
-    # what happens if a server that has answered before fails. mask: those answers are not distilled; stop: the run
-    # stops, and can be resumed
 
     @property
     def name(self) -> str:
-        """Returns which of the three teaches."""
+        """Returns which of the two teaches."""
         return next(name for name in TEACHERS if getattr(self, name) is not None)
 
     def _conflicts(self) -> Conflicts:
         if sum(getattr(self, name) is not None for name in TEACHERS) != 1:
-            yield TEACHERS, "one teacher: give one of the three, and set the others to null"
+            yield TEACHERS, "one teacher: give one of the two, and set the other to null"
         if self.model and self.model.backend == "unsloth":
             yield ("model.backend",), "a teacher is read through plain transformers: set backend: plain"
-        if self.endpoint and self.endpoint.api != "chat":
-            yield ("endpoint.api",), "texts are scored by /completions alone, which is neither API: leave it at chat"

@@ -260,13 +260,10 @@ class RLConfig(RunConfig):
             )
 
     def _conflicts_of_distillation(self, distill: Distill) -> Conflicts:
-        gen, replay = self.generation, self.curriculum.replay
+        replay = self.curriculum.replay
         if distill.itself and not distill.shown and not self.shows_hints:
             keys = ("distill.itself", "distill.shown")
             yield keys, "it would see what the policy sees, and teach nothing: say in distill.shown what it sees beyond"
-        if distill.endpoint and (gen.temperature != 1 or gen.temperature_schedule):
-            keys = ("distill.endpoint", "generation.temperature")
-            yield keys, "a server tells log-probs at temperature 1, and so must be sampled: set 1, without a schedule"
         if distill.reward_weight != 1 and getattr(self.train, "kl", None) == "k1_in_reward":
             keys = ("distill.reward_weight", "train.kl")
             yield keys, "it would scale the KL to the reference, which is a part of the rewards: set another train.kl"
