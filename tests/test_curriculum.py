@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from lib.core.config import CurriculumSettings, EasyPool, Opponent, ReplaySettings, Skip, TemperatureSchedule, Weighting
+from lib.core.config import CurriculumSettings, EasyPool, Opponent, ReplaySettings, TemperatureSchedule, Weighting
 from lib.core.errors import ConfigError
 from lib.generators.protocol import Completion
 from lib.rewards.judge import Verdict
@@ -21,7 +21,6 @@ from lib.rl.curriculum import (
     Curriculum,
     PromptOutcome,
     Sampler,
-    SkippingSampler,
     WeightedSampler,
     outcomes_of,
     share_at,
@@ -118,44 +117,6 @@ def test_samplers_go_on_where_config_or_data_changed():
     smaller = WeightedSampler(7, 1, Weighting())
     smaller.load_state_dict(curriculum.state_dict())
     assert smaller.rows == [UNSEEN] * 4 + [(0.3 * 0.5 + 0.7, 0, 1), UNSEEN, UNSEEN] and len(smaller.take(7)) == 7
-
-
-# -- past what teaches nothing
-
-
-def test_rows_that_teach_nothing_come_rarely_and_come_back():
-    sampler = SkippingSampler(40, 0, Skip(explore=0.25))
-    for row in range(20):
-        sampler.note(row, float(row % 2))
-    batches = [sampler.take(4) for _ in range(1000)]
-    assert all(len(set(batch)) == 4 for batch in batches)
-    counts = Counter(row for batch in batches for row in batch)
-    shares = [sum(counts[row] for row in part) / 4000 for part in (range(20), range(20, 40))]
-    assert shares[0] == pytest.approx(0.2, abs=0.03)  # a quarter as often
-    assert sampler.skipped / sampler.looked == pytest.approx(0.75 / 2, abs=0.03)
-    sampler.note(0, 1.0), sampler.note(1, 0.5), sampler.note(2, None)
-    assert sampler.doubts[:3] == [2, 0, 1]
-    counts = Counter(row for _ in range(2000) for row in sampler.take(4))
-    assert counts[0] / counts[1] == pytest.approx(1 / 16, abs=0.04) and counts[1] == pytest.approx(counts[30], rel=0.3)
-
-
-def test_with_little_left_to_learn_rows_come_as_they_are():
-    sampler = SkippingSampler(6, 0, Skip(explore=0.0))
-    for row in range(5):
-        sampler.note(row, 1.0)
-    drawn = [sampler.take(3) for _ in range(200)]
-    assert all(5 in rows for rows in drawn)  # and, of the others, two that are as good as any
-    assert max(Counter(row for rows in drawn for row in rows if row != 5).values()) < 120
-    sampler.note(5, 0.0)
-    assert len(sampler.take(600)) == 600
-
-
-def test_skipping_goes_on_where_its_state_was_taken():
-    sampler, dice = SkippingSampler(12, 3, Skip()), random.Random(0)
-    for row in sampler.take(30):
-        sampler.note(row, dice.choice([0.0, 0.5, 1.0]))
-    other = again(sampler, SkippingSampler(12, 3, Skip()))
-    assert [sampler.take(5) for _ in range(9)] == [other.take(5) for _ in range(9)] and sampler.epochs == other.epochs
 
 
 # -- the buffer
@@ -378,7 +339,7 @@ def test_first_attempts_come_again_with_their_prompts():
     assert {(choice.row, tuple(choice.first)) for choice in drawn} == {(4, (5, 6, 2)), (4, (7, 2))}
 
 
-@pytest.mark.parametrize("main", [{}, {"weighting": {}}, {"skip": {}}], ids=str)
+@pytest.mark.parametrize("main", [{}, {"weighting": {}}], ids=str)
 def test_a_curriculum_goes_on_where_its_state_was_taken(main):
     pool = {"column": "kind", "values": ["easy"], "share": [(0, 0.5), (5, 0.2)]}
     replay = {"share": 0.4, "warmup": 2, "capacity": 6}
@@ -403,8 +364,6 @@ def test_a_curriculum_goes_on_where_its_state_was_taken(main):
 
 
 def test_what_cannot_go_together_is_refused():
-    (keys, message), *_ = CurriculumSettings(weighting={}, skip={}).conflicts()
-    assert keys == ("weighting", "skip") and "set one of them to null" in message
     with pytest.raises(ValueError, match=r"set curriculum\.weighting"):  # where it was once
         Opponent(snapshots={}, use="curriculum")
     (keys, message), *_ = CurriculumSettings(replay={"capacity": 9, "warmup": 10}).conflicts()

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from accelerate import Accelerator
 
-from lib.core.config import ATTEMPT, CurriculumSettings, EasyPool, ReplaySettings, Skip, TemperatureSchedule, Weighting
+from lib.core.config import ATTEMPT, CurriculumSettings, EasyPool, ReplaySettings, TemperatureSchedule, Weighting
 from lib.core.errors import ConfigError
 from lib.core.registry import did_you_mean
 from lib.generators.reply_cache import key_of
@@ -23,7 +23,6 @@ from lib.rl.tree import Group
 from lib.run.distributed import collect, part_of, share
 
 UNSEEN = (0.5, 0, 0)  # a row that has not been drawn
-MOST_DOUBTS = 8  # times in a row that count against a prompt, so that none is lost for good
 
 Result = TypeVar("Result")
 _Part = tuple[Group, list[float]]  # a group and the absolute advantages of its answers
@@ -147,53 +146,6 @@ class WeightedSampler:
             self.rows = known + self.rows[len(known) :]
 
 
-class SkippingSampler:
-    """Passes over most rows whose answers were all right or all wrong; each such outcome in a row makes it rarer.
-
-    Otherwise a shuffle every epoch. Resumable.
-    """
-
-    def __init__(self, size: int, seed: int, settings: Skip):
-        self.settings, self._sampler = settings, Sampler(size, seed)
-        self.looked, self.skipped = 0, 0  # rows so far
-        self.doubts = [0] * size  # how often in a row the answers to each were all right or all wrong
-
-    def take(self, count: int) -> list[int]:
-        """Returns the next `count` rows that are not passed over."""
-        dice, end = random.Random(f"{self._sampler.seed}/{self.looked}"), self.looked + 2 * len(self.doubts)
-        taken: dict[int, None] = {}
-        while len(taken) < count and self.looked < end:
-            (row,) = self._sampler.take(1)
-            self.looked += 1
-            if row not in taken and dice.random() < self.settings.explore ** min(self.doubts[row], MOST_DOUBTS):
-                taken[row] = None
-            else:
-                self.skipped += 1
-        return [*taken, *self._sampler.take(count - len(taken))]  # where little is left to learn, what comes is as good
-
-    def note(self, row: int, pass_rate: float | None, _opponent_is_right: bool | None = None) -> None:
-        """Records the outcome of a row."""
-        if pass_rate is not None:
-            self.doubts[row] = self.doubts[row] + 1 if pass_rate in (0.0, 1.0) else 0
-
-    @property
-    def epochs(self) -> float:
-        """Returns the number of passes over the data so far, skipped rows included, a fraction."""
-        return self._sampler.epochs
-
-    def state_dict(self) -> dict:
-        """Returns everything that changes."""
-        return {"looked": self.looked, "skipped": self.skipped, "doubts": list(self.doubts),
-                **self._sampler.state_dict()}  # fmt: skip
-
-    def load_state_dict(self, state: dict) -> None:
-        """Resumes exactly where `state_dict` was taken; if config or data changed since, with what still holds."""
-        self._sampler.load_state_dict(state)
-        self.looked, self.skipped = state.get("looked", 0), state.get("skipped", 0)
-        known = state.get("doubts", [])[: len(self.doubts)]
-        self.doubts = known + self.doubts[len(known) :]
-
-
 class Curriculum:
     """Draws the prompts of each step, and learns from their outcomes. Part of the train state."""
 
@@ -212,7 +164,7 @@ class Curriculum:
     @property
     def chooses(self) -> bool:
         """Tells whether outcomes decide which prompts come."""
-        return bool(self.settings.weighting or self.settings.skip or self.settings.replay)
+        return bool(self.settings.weighting or self.settings.replay)
 
     @property
     def reads_outcomes(self) -> bool:
@@ -294,8 +246,6 @@ class Curriculum:
             found[f"curriculum/{source}"] = fmean(each.choice.source == source for each in prompts)
             if own := [each.advantage > 0 for each in units if each.choice.source == source]:
                 found[f"curriculum/teaching_{source}"] = fmean(own)
-        if isinstance(self._order, SkippingSampler):
-            found["curriculum/skipped"] = self._order.skipped / max(1, self._order.looked)
         if self._replay is not None:
             found |= {f"replay/{name}": value for name, value in self._replay.numbers().items()}
         return found
@@ -395,10 +345,8 @@ def temperature_at(first: float, schedule: TemperatureSchedule | None, step: int
     return first + (schedule.end - first) * step / schedule.steps
 
 
-def _sampler_of(settings: CurriculumSettings, size: int, seed: int) -> Sampler | WeightedSampler | SkippingSampler:
-    if settings.weighting:
-        return WeightedSampler(size, seed, settings.weighting)
-    return SkippingSampler(size, seed, settings.skip) if settings.skip else Sampler(size, seed)
+def _sampler_of(settings: CurriculumSettings, size: int, seed: int) -> Sampler | WeightedSampler:
+    return WeightedSampler(size, seed, settings.weighting) if settings.weighting else Sampler(size, seed)
 
 
 def easy_rows(pool: EasyPool | None, rows: list[dict]) -> set[int]:

@@ -66,7 +66,6 @@ from lib.core.config.curriculum import (
     CurriculumSettings,
     EasyPool,
     ReplaySettings,
-    Skip,
     TemperatureSchedule,
     Weighting,
 )

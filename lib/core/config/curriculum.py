@@ -28,13 +28,6 @@ class Weighting(Section):
     # epochs after which, without new outcomes, the distance of p from one half has decayed to 1/e
 
 
-class Skip(Section):
-    """Passes over prompts whose answers were all right or all wrong (GRESO, Zheng et al. 2025, arXiv 2506.02177)."""
-
-    explore: Fraction = 0.5
-    # probability that such a prompt is sampled when its turn comes, to the power of how often in a row it was so
-
-
 class EasyPool(Section):
     """Easy training rows, which come more often at first. They are no part of the shuffle, but may be replayed."""
 
@@ -73,14 +66,10 @@ class CurriculumSettings(Section):
     """How the prompts of a step are drawn; with nothing set, by a new shuffle every epoch."""
 
     weighting: Weighting | None = None  # {}: by pass rate
-    skip: Skip | None = None  # {}: not those that teach nothing
     easy_pool: EasyPool | None = None
     replay: ReplaySettings | None = None  # {}: a share of prompts is drawn from a buffer
 
     def _conflicts(self) -> Conflicts:
-        if self.weighting and self.skip:
-            keys = ("weighting", "skip")
-            yield keys, "both keep away from prompts that teach nothing: set one of them to null"
         if self.replay and self.replay.capacity < self.replay.warmup:
             keys = ("replay.capacity", "replay.warmup")
             yield keys, f"a buffer of {self.replay.capacity} never holds {self.replay.warmup}: lower the latter"
