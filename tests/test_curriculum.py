@@ -236,8 +236,8 @@ def test_the_bound_loses_less_than_half_of_what_chance_does(changes, monkeypatch
 # -- all together
 
 
-def outcome(choice, pass_rate, first=None):
-    return PromptOutcome(choice, f"{choice.row} {first}", pass_rate, pass_rate, float(0 < pass_rate < 1), first)
+def outcome(choice, pass_rate):
+    return PromptOutcome(choice, str(choice.row), pass_rate, pass_rate, float(0 < pass_rate < 1))
 
 
 def test_without_settings_rows_come_as_from_a_sampler_and_old_states_load():
@@ -321,22 +321,12 @@ def test_what_differs_is_told_by_the_group_that_differs_most(make_policy):
         count = found[-1].numbers.stop
         return outcomes_of(list(trees), SimpleNamespace(nodes=found, advantage=torch.full((count,), advantage)))
 
-    whole, *firsts = outcomes(tree([False, False], [True, True], [True, True]))
-    assert whole.pass_rate in (0.0, 1.0) and [each.pass_rate for each in firsts] == [1.0, 1.0]
-    whole, *firsts = outcomes(tree([False, False], [True, True], [True, False]), advantage=-0.5)
+    (whole,) = outcomes(tree([False, False], [True, True], [True, True]))
+    assert whole.pass_rate in (0.0, 1.0)
+    (whole,) = outcomes(tree([False, False], [True, True], [True, False]), advantage=-0.5)
     assert (whole.pass_rate, whole.advantage, whole.choice.row) == (0.5, 0.5, 7)
-    assert [(each.pass_rate, each.first) for each in firsts] == [(1.0, [3, 0]), (0.5, [3, 0])]
-    whole, *_ = outcomes(tree([True, False], [True, True], [True, True], is_context=True))
+    (whole,) = outcomes(tree([True, False], [True, True], [True, True], is_context=True))
     assert whole.pass_rate == 1.0  # the base's answers are none of ours
-
-
-def test_first_attempts_come_again_with_their_prompts():
-    settings = CurriculumSettings(replay=ReplaySettings(share=1.0, warmup=2, contexts=True))
-    curriculum = Curriculum(settings, ROWS, 0)
-    first, second = [5, 6, 2], [7, 2]
-    curriculum.note([outcome(Choice(4), 0.5), outcome(Choice(4), 0.5, first), outcome(Choice(4), 0.25, second)])
-    drawn = [choice for _ in range(3) for choice in curriculum.take(2, 0) if choice.source == "replay"]
-    assert {(choice.row, tuple(choice.first)) for choice in drawn} == {(4, (5, 6, 2)), (4, (7, 2))}
 
 
 @pytest.mark.parametrize("main", [{}, {"weighting": {}}], ids=str)

@@ -55,7 +55,7 @@ CONFIG = {
     },
     "curriculum": {
         "easy_pool": {"column": "kind", "values": ["easy"], "share": [[0, 0.5], [6, 0.25]]}, "weighting": {},
-        "replay": {"share": 0.25, "warmup": 2, "capacity": 8, "value": "advantage", "contexts": True},
+        "replay": {"share": 0.25, "warmup": 2, "capacity": 8, "value": "advantage"},
     },
     "optimizer": {"learning_rate": 0.02, "warmup_steps": 2, "schedule": "cosine"},
     "train": {

@@ -932,27 +932,9 @@ def test_a_mistake_is_one_sentence_and_a_documented_code(folder, monkeypatch, ca
     assert len(err.splitlines()) == 1
 
 
-def test_a_step_may_be_of_replayed_attempts_alone(folder):
-    """Only their revisions are sampled and learned; the log says whose the first attempts were."""
-    replay = "curriculum.replay={share: 1.0, warmup: 1, value: advantage, contexts: true}"
-    run = make_run(replay, "train.stage2_steps=3", moved=0.4)
-    with run.open():
-        step(run, 2)
-        sources = run.curriculum.numbers()
-        assert sources["curriculum/data"] == 1 and sources["replay/entries"] >= 4
-        trees = run.sample(run.stages[1])
-        assert all(tree.is_context and len(tree.answers) == 1 for tree in trees)
-        assert all(tree.answers[0].completion.ids == tree.prompt.choice.first for tree in trees)
-        credit = run.credit(run.stages[1], trees)
-        firsts = [number for node in credit.nodes if node.attempt == 1 for number in node.numbers]
-        assert not any(credit.learned[number] for number in firsts) and (credit.advantage != 0).any()
-        row = run.update(run.stages[1], trees, credit)
-        assert row["curriculum/replay"] == 1 and row["gap"] == 0 and row["sampler_gap"] < 1e-4
-    texts = [json.loads(line) for line in (run.config.run_dir / "generations.jsonl").read_text().splitlines()]
-    assert ["attempt1_from" in row for row in texts] == [False] * 16 + [True] * 8
-    for wrong in ("train.revisions_per_attempt=1", "generation.temperature_schedule={end: 1.5}"):
-        with pytest.raises(ConfigError, match=r"a single revision|is above 1, where it begins"):
-            make_run(replay, wrong)
+def test_a_schedule_or_a_pool_that_cannot_be_is_refused(folder):
+    with pytest.raises(ConfigError, match=r"is above 1, where it begins"):
+        make_run("generation.temperature_schedule={end: 1.5}")
     with pytest.raises(ConfigError, match=r"curriculum.easy_pool.column: the data has no column 'kind'"):
         preview(load(ScoreConfig, Path("tiny.yaml"), ["curriculum.easy_pool={column: kind, values: [easy]}"]))
 

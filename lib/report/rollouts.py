@@ -126,7 +126,7 @@ def rollouts_of(runs: Sequence[RunFolder]) -> Rollouts:
             unit["reward"] = total_of(texts)
             unit["advantage"] = max((text["advantage"] for text in texts if "advantage" in text), key=abs, default=None)
             target = {"target": clipped(row["target"])} if row.get("target") is not None else {}
-            more = {name: clipped(row[name]) for name in ("hint", "attempt1_from") if row.get(name)}
+            more = {"hint": clipped(row["hint"])} if row.get("hint") else {}
             unit["body"] = target | more | {"texts": texts}
             found.units.append(unit)
     found.prompts, found.total = list(prompts), len(found.units)

@@ -4,8 +4,7 @@ All processes draw and note the same, so that their choices agree.
 """
 
 import random
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable
 from math import exp
 from statistics import fmean
 from typing import Any, NamedTuple, TypeVar
@@ -29,14 +28,13 @@ _Part = tuple[Group, list[float]]  # a group and the absolute advantages of its 
 
 
 class PromptOutcome(NamedTuple):
-    """The outcome of a step for a prompt, or for a prompt with one of its first attempts."""
+    """The outcome of a step for a prompt."""
 
     choice: Choice
     key: str  # the same for prompts of the same text
     pass_rate: float | None  # share of right answers, of the group that differs most; None if none was judged
     reward: float  # the mean
     advantage: float  # the mean of the absolute values
-    first: Sequence[int] | None = None  # ids of the first attempt, if this is about one
     opponent_is_right: bool | None = None
 
 
@@ -217,35 +215,32 @@ class Curriculum:
         if self._replay is None or settings is None or len(self._replay) < settings.warmup:
             return []
         drawn = self._replay.sample(_rounded(settings.share * count, dice))
-        return [Choice(each.item[0], "replay", each.uid, each.item[1]) for each in drawn]
+        return [Choice(entry.item, "replay", entry.uid) for entry in drawn]
 
     def note(self, outcomes: Iterable[PromptOutcome]) -> None:
         """Records the outcomes of a step, over all processes."""
         self._last = list(outcomes)
         for each in self._last:
-            row, about_first = each.choice.row, each.first is not None
-            if not about_first and row in self._places and not isinstance(self._order, Sampler):
+            row = each.choice.row
+            if row in self._places and not isinstance(self._order, Sampler):
                 self._order.note(self._places[row], each.pass_rate, each.opponent_is_right)
             replay, settings = self._replay, self.settings.replay
-            if replay is None or settings is None or about_first != settings.contexts or each.pass_rate is None:
+            if replay is None or settings is None or each.pass_rate is None:
                 continue
             value = _VALUES[settings.value](each)
             known = each.choice.entry if each.choice.entry is not None else replay.find(each.key)
             if known is not None:
                 replay.credit(known, value)
             elif value > 0:
-                replay.add(each.key, [row, each.first], value)
+                replay.add(each.key, row, value)
 
     def numbers(self) -> dict[str, float]:
         """Returns the metrics of a step: the epoch, prompts by source, and how many of each had something to teach."""
         found: dict[str, float] = {"epoch": self.epochs}
-        prompts = [each for each in self._last if each.first is None or each.choice.first]
-        replay = self.settings.replay
-        units = [each for each in self._last if (each.first is not None) == bool(replay and replay.contexts)]
-        for source in ("data", "easy", "replay") if prompts and (self._easy or replay) else ():
-            found[f"curriculum/{source}"] = fmean(each.choice.source == source for each in prompts)
-            if own := [each.advantage > 0 for each in units if each.choice.source == source]:
-                found[f"curriculum/teaching_{source}"] = fmean(own)
+        for source in ("data", "easy", "replay") if self._last and (self._easy or self._replay is not None) else ():
+            found[f"curriculum/{source}"] = fmean(outcome.choice.source == source for outcome in self._last)
+            if teaches := [outcome.advantage > 0 for outcome in self._last if outcome.choice.source == source]:
+                found[f"curriculum/teaching_{source}"] = fmean(teaches)
         if self._replay is not None:
             found |= {f"replay/{name}": value for name, value in self._replay.numbers().items()}
         return found
@@ -265,10 +260,8 @@ class Curriculum:
             self._order.load_state_dict(state["order"])
             self._easy_order.load_state_dict(state["easy"])
         items = state.get("replay", {"items": []})["items"]
-        contexts = self.settings.replay is not None and self.settings.replay.contexts
         rows = len(self._others) + len(self._easy)
-        still_hold = all(row < rows and (first is not None) == contexts for row, first in items)
-        if self._replay is not None and items and still_hold:
+        if self._replay is not None and items and max(items) < rows:
             self._replay.load_state_dict(state["replay"])
 
 
@@ -280,37 +273,14 @@ _VALUES: dict[str, Callable[[PromptOutcome], float]] = {
 
 
 def outcomes_of(trees: list[Group], credit: Credit) -> list[PromptOutcome]:
-    """Returns an outcome for each prompt of a step and, where attempts follow, one for each first attempt.
-
-    `credit` may hold further trees behind these. A tree whose first attempt was replayed has the latter alone.
-    """
-    found: list[PromptOutcome] = []
+    """Returns an outcome for each prompt of a step; `credit` may hold further trees after these."""
     parts: dict[int, list[_Part]] = {}  # by tree: its groups, with their advantages
     for node in credit.nodes:
         parts.setdefault(node.tree, []).append((node.group, credit.advantage[list(node.numbers)].abs().tolist()))
-    for i, tree in enumerate(trees):
-        prompt, own = tree.prompt, parts[i]
-        if not prompt.choice.first:
-            found.append(_outcome(prompt.choice, own, key_of(prompt.ids)))
-        for answer in tree.answers:
-            if answer.following:
-                ids = answer.completion.ids
-                behind = _behind(answer.following, own)
-                found.append(_outcome(prompt.choice, behind, key_of(prompt.ids, ids), ids))
-    return found
+    return [_outcome(tree.prompt.choice, parts[i], key_of(tree.prompt.ids)) for i, tree in enumerate(trees)]
 
 
-def _behind(following: Group, parts: list[_Part]) -> list[_Part]:
-    """Returns the group that follows a first attempt; of reviews, the attempts behind all of them as one group."""
-    if following.role == ATTEMPT:
-        return [part for part in parts if part[0] is following]
-    groups = [answer.following for answer in following.answers if answer.following]
-    values = [value for group, own in parts if any(group is each for each in (following, *groups)) for value in own]
-    attempts = [answer for group in groups for answer in group.answers]
-    return [(Group(replace(following.prompt, review=None), attempts), values)]
-
-
-def _outcome(choice: Choice, parts: list[_Part], key: str, first: Sequence[int] | None = None) -> PromptOutcome:
+def _outcome(choice: Choice, parts: list[_Part], key: str) -> PromptOutcome:
     """Returns the outcome of groups. What the policy did not write now says nothing about it, and is left out."""
     ours = [part for part in parts if not part[0].is_context]
     attempts = [group for group, _ in ours if group.role == ATTEMPT]
@@ -320,7 +290,7 @@ def _outcome(choice: Choice, parts: list[_Part], key: str, first: Sequence[int] 
     advantages = [value for _, values in ours for value in values]
     pass_rate = min(rates, key=lambda rate: abs(rate - 0.5), default=None)
     return PromptOutcome(
-        choice, key, pass_rate, fmean(rewards) if rewards else 0.0, fmean(advantages) if advantages else 0.0, first
+        choice, key, pass_rate, fmean(rewards) if rewards else 0.0, fmean(advantages) if advantages else 0.0
     )
 
 

@@ -50,7 +50,6 @@ def rows_of(
     rows = []
     for path in paths(tree):
         row = {"prompt": tree.prompt.question, "target": target}
-        row |= {"attempt1_from": "an earlier step"} if tree.prompt.choice.first else {}
         number = 0
         for group, answer in path:
             number += group.role == ATTEMPT

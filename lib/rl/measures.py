@@ -28,13 +28,13 @@ def metrics_of(trees: list[Group], credit: Credit, judge: Judge, config: ScoreCo
     earned: dict[int, float] = {}
     solved: set[tuple[str, int]] = set()  # turns, and the trees with a right answer there
     chats: dict[int, list[Answer]] = {}  # by number: the attempts of a chat up to there
-    has_own = anywhere(not all(map(_is_anothers, trees)), accelerator)
-    counts = [not tree.prompt.choice.first and not (tree.is_context and has_own) for tree in trees]  # for the gap
+    has_own = anywhere(not all(tree.is_context for tree in trees), accelerator)
+    counts = [not (tree.is_context and has_own) for tree in trees]  # for the gap
     for node in credit.nodes:
         before = [] if node.parent is None else chats[node.parent]
         for number, answer in zip(node.numbers, node.group.answers, strict=True):
             chats[number] = [*before, answer] if node.is_attempt else before
-        if node.turn == 1 and _is_anothers(node.group) and has_own:
+        if node.turn == 1 and node.group.is_context and has_own:
             continue
         format = judge.format_of(node.group.prompt.row)
         solved |= {(node.name, node.tree)} if any(node.group.matches) else set()
@@ -92,11 +92,6 @@ def metrics_of(trees: list[Group], credit: Credit, judge: Judge, config: ScoreCo
         "gap": gap,
         **standing,
     }  # fmt: skip
-
-
-def _is_anothers(tree: Group) -> bool:
-    """Tells whether the first attempts were written by the base, or by the policy of an earlier step."""
-    return bool(tree.prompt.choice.first) or tree.is_context
 
 
 def totals(groups: Sequence[Group], lengths: Iterable[float], credit: Credit, accelerator: Accelerator) -> dict:

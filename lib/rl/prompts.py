@@ -18,7 +18,6 @@ class Choice(NamedTuple):
     row: int  # index into the training rows
     source: str = "data"  # or easy, or replay
     entry: int | None = None  # uid in the replay buffer
-    first: Sequence[int] | None = None  # ids of the first attempt that the revisions are to follow
 
 
 NOT_DRAWN = Choice(-1)

@@ -1,7 +1,7 @@
 """A buffer of prompts worth another look, drawn by an upper confidence bound of what they are worth.
 
-What is kept are prompts, or a prompt with a first attempt, never answers to be trained on: those are sampled anew by
-the current policy, so that no importance weight is needed. UCB1: Auer, Cesa-Bianchi and Fischer 2002; the mean forgets,
+What is kept are prompts, never answers to be trained on: those are sampled anew by the current policy, so that no
+importance weight is needed. UCB1: Auer, Cesa-Bianchi and Fischer 2002; the mean forgets,
 because the policy changes (Garivier and Moulines 2008).
 """
 

@@ -220,19 +220,16 @@ def sample(
             return None
         return next_turn(path, renderer.next_prompt(prompt, completion))
 
-    written: dict[TreePath, Completion] = {
-        (*root, 0): _replayed(ids, sampling) for root in roots if (ids := asked[root].choice.first)
-    }
-    others: list[TreePath] = [root for root in roots if (*root, 0) not in written]
+    written: dict[TreePath, Completion] = {}
     # systematic sampling by one lot for all processes: the chance of each prompt is by_base, their number varies by 1
     lot, share = seed / 2**62, sampling.by_base
-    by_base = [root for root in others if (root[0] * share + lot) % 1 < share]
+    by_base = [root for root in roots if (root[0] * share + lot) % 1 < share]
     with memory_explained(decoding):
         if by_base:
             with policy.reference_mode():
                 written |= sampling.engine.generate(policy, {path: turn(path) for path in by_base}, decoding)
         turns = {path: follow(path, completion) for path, completion in written.items()}
-        turns |= {path: turn(path) for path in others if path not in by_base}
+        turns |= {path: turn(path) for path in roots if path not in by_base}
         asking = {path: asked for path, asked in turns.items() if asked}
         written |= sampling.engine.generate(policy, asking, decoding, follow)
     verdicts: dict[TreePath, tuple[str, Verdict]] = {}
@@ -250,11 +247,6 @@ def sample(
                 written |= sampling.engine.generate(policy, following, decoding, follow)
     groups = _groups(asked, written, verdicts)
     return [Group(groups[root].prompt, groups[root].answers, root not in turns) for root in roots]
-
-
-def _replayed(ids: Sequence[int], sampling: Sampling) -> Completion:
-    """Returns an answer from an earlier step; nothing is trained by its log-probs."""
-    return Completion(list(ids), [0.0] * len(ids), finished=ids[-1] in sampling.stop_ids)
 
 
 def _groups(

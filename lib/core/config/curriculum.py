@@ -59,7 +59,6 @@ class ReplaySettings(Section):
     coefficient: Weight = 1.0  # how much is explored; values are between 0 and 1, if rewards are
     exploit: Fraction = 0.7  # probability that a draw is by this rule, not uniform
     memory: Count = 8  # outcomes that a mean remembers, about: the policy changes, and with it what a prompt is worth
-    contexts: bool = False  # true: replay first attempts with their prompts; only the revisions are sampled anew
 
 
 class CurriculumSettings(Section):

@@ -238,10 +238,6 @@ class ScoreConfig(RLConfig):
             yield keys, "pag revises what its own check finds wrong: set feedback: self and stop: self"
         if self.train.recipe == "reflect" and asked != ("self", "verdict"):
             yield keys, "reflect has only failures reviewed and retried: set feedback: self and stop: verdict"
-        replay = self.curriculum.replay
-        if replay and replay.contexts and self.train.revisions_per_attempt == 1:
-            keys = ("curriculum.replay.contexts", "train.revisions_per_attempt")
-            yield keys, "a single revision of a first attempt has nobody to be compared with: raise the latter"
         later = max(self.train.attempts, self.eval_attempts) - 1
         for attempt, times, reviews in ((1, 1, 0), (2, later, later * bool(self.prompts.reviewed_by))):
             prompt_key, new_key = f"max_prompt_length_attempt{attempt}", f"max_new_tokens_attempt{attempt}"

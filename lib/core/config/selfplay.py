@@ -175,8 +175,6 @@ class SelfPlayConfig(RLConfig):
 
     def _conflicts(self) -> Conflicts:
         yield from self._conflicts_of_budgets()
-        if self.curriculum.replay and self.curriculum.replay.contexts:
-            yield ("curriculum.replay.contexts",), "there are no revisions of a first attempt here: set it to false"
         if self.eval.temperature == 0 and self.eval.samples_per_prompt > 1:
             keys = ("eval.temperature", "eval.samples_per_prompt")
             yield keys, "greedy samples of a prompt are all alike: raise temperature, or take one"

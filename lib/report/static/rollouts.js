@@ -220,7 +220,7 @@ const Rollouts = (() => {
     const question = prompts[index.rows.prompt[place]];
     prompt.append(Texts.marked(question, Texts.hits(question, state.q.toLowerCase())));
     view.append(head, prompt);
-    for (const [name, label] of [["target", "target"], ["hint", "hint"], ["attempt1_from", "attempt 1 is from"]]) {
+    for (const [name, label] of [["target", "target"], ["hint", "hint"]]) {
       if (!rollout[name]) continue;
       const told = make("p", "told", `${label} `), value = make("b");
       value.append(Texts.marked(rollout[name], []));
