@@ -128,7 +128,9 @@ def setting(make_policy, tokenizer, limits):
     prompts = CorrectionPrompts(tokenizer, Prompts(user="{question}", self_correction="R"), limits)
     policy = make_policy(moved=0.3)
     rows = [{"question": f"{a}+1=?", "answer": str(a)} for a in range(8)]
-    judge = judge_by(columns=["question", "answer"], target="answer", answer_extractor="first_character")
+    judge = judge_by(
+        columns=["question", "answer"], target="answer", answer_extractor="first_character", accept_cut=True
+    )
 
     def run(temperature=1.0, samples=1, max_examples=8, seed=0, rows=rows):
         ends = frozenset([tokenizer.eos_token_id])
