@@ -151,7 +151,7 @@ def print_outcome(screen: Screen, config: SweepConfig, outcome: SweepOutcome) ->
             screen.figures(f"{config.run_name}, {title}", table.heads, lines)
     for verdict in outcome.verdicts:
         of = f" ({verdict.variant})" if len(outcome.results) > 1 else ""
-        text = f"{verdict.met} of {verdict.n} runs{of}: {verdict.text}; worst {verdict.worst}"
+        text = f"{verdict.count} runs{of}: {verdict.text}; worst {verdict.worst}"
         (screen.say if verdict.holds else screen.warn)(text)
     for row in outcome.failed:
         screen.warn(f"{row['variant']}, seed {row['seed']}: {row['failed']} ended with exit code {row['exit_code']}")

@@ -41,6 +41,7 @@ def test_a_table_by_hand():
     assert (row["n"], row["prompts"], row["temperature"]) == (10, 10, 0.5)
     assert (row["acc_attempt1"], row["acc_attempt2"]) == (0.5, 0.7)
     assert (row["i_to_c"], row["c_to_i"]) == (0.3, 0.1)
+    assert row["acc_if_stopped"] == pytest.approx(row["acc_attempt2"] + row["c_to_i"])  # a right answer stays
     assert row["delta"] == pytest.approx(0.2)
     assert row["delta"] == pytest.approx(row["i_to_c"] - row["c_to_i"])
     assert row["answer_changed"] == 0.4

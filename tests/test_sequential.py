@@ -51,6 +51,7 @@ def test_what_stands_where_a_chat_stopped():
     row = summarise(answers, 1.0)
     assert (row["acc_attempt1"], row["acc_attempt3"], row["delta"]) == (0.25, 0.5, 0.25)
     assert row["attempts"] == 17 / 8
+    assert row["acc_if_stopped"] == row["acc_attempt3"] == 0.5
     # behind a wrong attempt: 221 has 2, 231 nothing, 234 nothing, 24 nothing, 222 has 2 twice
     assert row["repeat_rate"] == 3 / 9
     assert len(answers_of(TREES[:1], ALONE, attempts=5).match) == 5
@@ -85,6 +86,9 @@ def test_a_run_that_stops_tells_of_it_everywhere(folder, monkeypatch, capsys):
     stops, goes_on = rows[-2:]
     assert stops["attempts"] < 4 == goes_on["attempts"] and stops["c_to_i"] == 0
     assert stops["acc_attempt4"] == pytest.approx(stops["success_at_k"][-1]["succ"])  # who is right stays so
+    # seeds go by path: the policy that is always asked again has the same answers, up to its first right one
+    assert 0 < goes_on["acc_attempt1"] < goes_on["acc_if_stopped"] == stops["acc_if_stopped"] == stops["acc_attempt4"]
+    assert goes_on["acc_attempt4"] < goes_on["acc_if_stopped"]
     metrics = [json.loads(line) for line in Path("outputs/tiny/metrics.jsonl").read_text().splitlines()]
     assert all(row["gap"] >= 0 and 0 <= row["repeat_rate"] <= 1 for row in metrics)
     assert "stop when right (by an oracle)" in out and "attempts in a chat is right" in out

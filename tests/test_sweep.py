@@ -283,8 +283,11 @@ def test_variants_are_compared_in_pairs_greedy_and_without_feedback_too():
             yield {
                 "seed": seed, "alarms": [],
                 "evaluations": [
+                    {"when": "pretrain", "global_step": 0, "temperature": 0.0, "acc_attempt2": 0.6 + seed / 100}
+                ] + [
                     {"when": "after_stage2", "global_step": 9, "temperature": at, "acc_attempt1": 0.4, "i_to_c": 0.2,
-                     "acc_attempt2": value} | ({"feedback": feedback} if feedback else {})
+                     "acc_attempt2": value, "acc_if_stopped": value if more else value + 0.04}
+                    | ({"feedback": feedback} if feedback else {})
                     for at, feedback, value in rows
                 ],
             }  # fmt: skip
@@ -293,11 +296,12 @@ def test_variants_are_compared_in_pairs_greedy_and_without_feedback_too():
     figures = [value_of(ours[0], Figure(key)) for key in ("accuracy", "accuracy_greedy", "accuracy_without_feedback")]
     assert figures == pytest.approx([0.6, 0.95, 0.4])
     assert value_of(baseline[0], Figure("accuracy_without_feedback")) is None
+    assert value_of(baseline[0], Figure("accuracy_greedy_before")) == 0.63
     # t of one degree of freedom is 12.706, of differences .1 and .3 the standard error .1
     assert paired_cells(ours, baseline) == [
-        "+0.200 [-1.071 +1.471]", "+0.050 [+0.050 +0.050]", "-0.100 [-0.100 -0.100]", "+0.000 [+0.000 +0.000]",
-        "+0.000 [+0.000 +0.000]", "–",
-    ]  # fmt: skip
+        "+0.200 [-1.071 +1.471]", "+0.050 [+0.050 +0.050]", "-0.100 [-0.100 -0.100]", "+0.160 [-1.111 +1.431]",
+        "+0.010 [+0.010 +0.010]", "+0.000 [+0.000 +0.000]", "+0.000 [+0.000 +0.000]", "–",
+    ]  # the baseline, had it been asked with the same stop, gains .04 # fmt: skip
     assert paired_cells(baseline, ours)[2] == "+0.100 [+0.100 +0.100]"
     assert paired_cells(baseline, baseline)[2] == "–" and set(paired_cells([], baseline)) == {"–"}
 
@@ -313,7 +317,7 @@ def test_a_sweep_from_beginning_to_end(folder):
         "3 of 3 runs (much): after_stage2.acc_attempt2 - pretrain.acc_attempt2 >= 0.45; worst 0.500, seed 0" in output
     )
     assert "WARNING: 0 of 3 runs (little): after_stage2.acc_attempt2" in output
-    assert "WARNING: 2 of 3 runs (much): alarms <= 0; worst 1.000, seed 1" in output
+    assert "WARNING: 2 of 3 [0.21 0.94] runs (much): alarms <= 0; worst 1.000, seed 1" in output
     tables = [line.split("  ") for line in output.splitlines()]
     attempt2 = [[cell.strip() for cell in line if cell.strip()] for line in tables
                 if "after stage II, sampled: attempt 2" in line]  # fmt: skip
@@ -323,10 +327,10 @@ def test_a_sweep_from_beginning_to_end(folder):
     beside = output[output.index("tiny, side by side") :].splitlines()[3:5]
     # gained: .50, .52, .54; delta: .40, .41, .42, since attempt 1 is .40, .41, .42; all .30 less; .25 + .50 seconds
     assert [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in beside] == [
-        ["much", "3", "1,050", "0.820 [0.770 0.870]", "0.900 [0.900 0.900]", "+0.520 [+0.470 +0.570]",
-         "+0.410 [+0.385 +0.435]", "0.750"],
-        ["little", "3", "1,020", "0.520 [0.470 0.570]", "0.900 [0.900 0.900]", "+0.220 [+0.170 +0.270]",
-         "+0.110 [+0.085 +0.135]", "0.750"],
+        ["much", "3", "1,050", "0.900 [0.900 0.900]", "0.820 [0.770 0.870]", "0.900 [0.900 0.900]",
+         "+0.520 [+0.470 +0.570]", "+0.410 [+0.385 +0.435]", "0.750"],
+        ["little", "3", "1,020", "0.900 [0.900 0.900]", "0.520 [0.470 0.570]", "0.900 [0.900 0.900]",
+         "+0.220 [+0.170 +0.270]", "+0.110 [+0.085 +0.135]", "0.750"],
     ]  # fmt: skip
     less = output[output.index("tiny, minus much, seed by seed") :].splitlines()
     assert [cell.strip() for cell in less[1].split("  ") if cell.strip()] == ["accuracy", "greedy", "attempt 1"]
@@ -355,6 +359,7 @@ def test_a_sweep_from_beginning_to_end(folder):
     cells = ("3", "0.800", "0.820", "0.840", "0.820 [0.770 0.870]", "seed 0, 1 thr.")
     assert '<th scope="row">attempt 2</th>' + "".join(f"<td>{cell}</td>" for cell in cells) in page
     beside = (
+        "0.900<small>[0.900 0.900]</small>",
         "0.820<small>[0.770 0.870]</small>",
         "0.900<small>[0.900 0.900]</small>",
         "+0.520<small>[+0.470 +0.570]</small>",

@@ -2,8 +2,9 @@
 
 A figure is `moment.key`, with `@temperature` where a moment has several rows (`after_stage2@0.acc_attempt2` is the
 greedy one) and `[0]` or `[1]` for an end of an interval. Of the whole run are `accuracy`, of the last attempt at the
-end, `accuracy_greedy`, and `accuracy_without_feedback`, that of a policy trained with feedback when asked without any;
-`gained`, how much higher `accuracy` is than before training; `parameters`, those trained; `tokens`, those sampled in
+end, `accuracy_greedy`, `accuracy_greedy_before`, that of greedy answers before training, and
+`accuracy_without_feedback`, that of a policy trained with feedback when asked without any; `gained`, how much higher
+`accuracy` is than before training; `parameters`, those trained; `tokens`, those sampled in
 training, and `tokens_to_level`, those before an evaluation first reached the sweep's `level`; `sampler_gap`, the
 largest of all steps; `seconds_per_step`, `seconds` and `alarms`. Figures and numbers are joined by + - * /, abs, min
 and max, and two sides are compared once.
@@ -18,8 +19,8 @@ from typing import Any
 
 FIGURE = re.compile(r"\b([A-Za-z]\w*)(?:@(\d+(?:\.\d+)?))?\.([A-Za-z_]\w*)(?:\[([01])\])?")
 OF_A_RUN = (
-    "accuracy", "accuracy_greedy", "accuracy_without_feedback", "gained", "parameters", "seconds_per_step", "tokens",
-    "tokens_to_level", "seconds", "alarms", "sampler_gap",
+    "accuracy", "accuracy_greedy", "accuracy_greedy_before", "accuracy_without_feedback", "gained", "parameters",
+    "seconds_per_step", "tokens", "tokens_to_level", "seconds", "alarms", "sampler_gap",
 )  # fmt: skip
 JOINED = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
 COMPARED = {ast.GtE: operator.ge, ast.Gt: operator.gt, ast.LtE: operator.le, ast.Lt: operator.lt}

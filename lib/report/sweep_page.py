@@ -46,13 +46,15 @@ def page_of(config: SweepConfig, outcome: SweepOutcome) -> str:
         told += f"; {sum(verdict.holds for verdict in verdicts)} of {len(verdicts)} conditions hold in every run"
     sections = []
     if verdicts:
-        lines = [line_of(each.text, [each.variant, f"{each.met} of {each.n}", each.worst], "" if each.holds else "lost")
+        lines = [line_of(each.text, [each.variant, each.count, each.worst], "" if each.holds else "lost")
                  for each in verdicts]  # fmt: skip
-        note = "Each must hold in every run; worst: the value in the run that meets it by least, or misses it by most."
+        note = "Each must hold in every run; worst: the value in the run that meets it by least, or misses it by most. "
+        note += "In brackets: Wilson's interval of the share of runs, 95 %."
         sections.append(PageSection("Conditions", [TextTable(muted("variant", "runs", "worst"), lines, "keys")], note))
     baseline = next(iter(outcome.figures))
     if outcome.compared.lines:
-        note = "Parameters and seconds: medians. Accuracies: means with Student's intervals, 95 %, a run as the unit."
+        note = "Parameters and seconds: medians. Accuracies: means with Student's intervals, 95 %, a run as the unit. "
+        note += "With the same stop: the accuracy of chats that end with their first right attempt, by an oracle."
         sections.append(PageSection("Side by side", [of_variants(outcome.compared)], note))
     if outcome.paired.lines:
         note = "Means of the differences, paired by seed, with Student's intervals, 95 %. A variant trained without "

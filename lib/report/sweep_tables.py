@@ -13,7 +13,7 @@ from typing import NamedTuple
 from lib.core.conditions import Condition, Figure, read_condition
 from lib.core.config import SweepConfig
 from lib.core.console import WHEN, attempts_of
-from lib.core.stats import mean_interval, paired_delta_interval
+from lib.core.stats import mean_interval, paired_delta_interval, wilson
 from lib.run.runlog import is_number
 
 # key: heading, and whether more is better
@@ -29,9 +29,13 @@ SUMMARY_HEADS = ("n", "min", "median", "max", "mean, 95 % over seeds", "worst")
 DIFFERENCE_HEADS = ("n", "mean, 95 % over seeds", "least", "most")
 ACCURACY = Figure("accuracy")
 ACCURACIES = {ACCURACY: "accuracy", Figure("accuracy_greedy"): "greedy",
-              Figure("accuracy_without_feedback"): "without feedback"}  # fmt: skip
-COMPARED = {Figure("parameters"): "parameters", **ACCURACIES, Figure("gained"): "gained",
-            Figure("delta", "last"): "delta", Figure("seconds_per_step"): "seconds per step"}  # fmt: skip
+              Figure("accuracy_without_feedback"): "without feedback",
+              # of chats that end with their first right attempt, by an oracle, whether or not the variant's do
+              Figure("acc_if_stopped", "last"): "with the same stop",
+              Figure("acc_if_stopped", "last", 0): "with the same stop, greedy"}  # fmt: skip
+COMPARED = {Figure("parameters"): "parameters", Figure("accuracy_greedy_before"): "greedy, before", **ACCURACIES,
+            Figure("gained"): "gained", Figure("delta", "last"): "delta",
+            Figure("seconds_per_step"): "seconds per step"}  # fmt: skip
 # of each variant less the first, in pairs
 PAIRED = ACCURACIES | {Figure(key, "last"): FIGURES[key][0] for key in ("acc_attempt1", "i_to_c", "c_to_i")}
 LEVEL = Figure("tokens_to_level")  # beside these, where a level is set
@@ -80,6 +84,8 @@ def of_the_run(result: dict, key: str) -> float | None:
         return result["evaluations"][-1].get("tokens") if result["evaluations"] else None
     if key == "accuracy_greedy":
         return accuracy_at(result, "last", 0)
+    if key == "accuracy_greedy_before":
+        return accuracy_at(result, "pretrain", 0)
     if key == "accuracy_without_feedback":
         rows = [row for row in result["evaluations"] if row.get("feedback") == "none"]
         return accuracy_at(result, moment_of(rows[-1])) if rows else None
@@ -269,6 +275,12 @@ class ConditionVerdict:
     met: int
     n: int
     worst: str
+
+    @property
+    def count(self) -> str:
+        """The number of runs that meet it; where runs differ, Wilson's interval of the share: `2 of 5 [.12 .77]`."""
+        low, high = wilson(self.met, self.n)
+        return f"{self.met} of {self.n}" + (f" [{low:.2f} {high:.2f}]" if 0 < self.met < self.n else "")
 
     @property
     def holds(self) -> bool:

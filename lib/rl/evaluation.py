@@ -12,6 +12,9 @@ A revision is worth something only if it beats another first attempt, which cost
 `revised_after_wrong` is how often its revision is right, and `fresh_after_wrong` how often the other first attempts to
 the same question are. Both are there where sampled answers give such others.
 
+What an oracle's stop gives to any policy is no merit of its training: `acc_if_stopped` is the accuracy of the same
+samples if the first right attempt of a chat were its last one. For two attempts that is `acc_attempt2` + `c_to_i`.
+
 Accuracy is exact match of answers that stand in their place, never shaped reward. i->c and c->i are fractions of all
 answers, so that delta = i->c - c->i (SCoRe, arXiv 2409.12917, section 3).
 """
@@ -197,6 +200,7 @@ def _corrections(answers: Answers, per_question: dict[str, list[int]], temperatu
     row: dict[str, Any] = {"delta": float((two - one).mean())}
     row["delta_ci95"] = list(stats.paired_delta_interval(one.tolist(), two.tolist(), answers.group.tolist()))
     row |= rate("i_to_c", (1 - one) * two, answers.group) | rate("c_to_i", one * (1 - two), answers.group)
+    row |= rate("acc_if_stopped", answers.match.any(axis=0).astype(float), answers.group)
     row |= _fresh_draws(one, two, answers.group) if temperature else {}  # greedy first attempts are all the same
     before, *_, after = (per_question[name] for name in right)
     row["mcnemar_p"] = stats.sign_flip_p([now - then for then, now in zip(before, after, strict=True)])
