@@ -42,7 +42,7 @@ What a right program cannot do here stands in a table of docs/programs.md: open 
 objects of its own unless the tests say `stateful`; without that, an object has truth and nothing else. Numbers, text,
 containers, dates and arrays of numbers arrive as they are, an iterator gives its items as they are asked for; a named
 tuple, a Counter or another extension of a builtin arrives as that builtin. With `stateful`, objects are used by their
-attributes and methods, and those of a class that the tests call by a capitalised name by operators and `in`, too:
+attributes and methods, and those of a class that the tests call by a capitalised name as its own operators say:
 elsewhere a value may be expected, for which no object may stand in. If such a class extends a builtin, its objects are
 compared as that.
 

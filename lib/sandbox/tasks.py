@@ -38,6 +38,7 @@ _BUILTINS = frozenset(dir(builtins))
 _BUILTIN_CALLABLES = frozenset(name for name in _BUILTINS if callable(getattr(builtins, name)))
 _UNFIT = re.compile("[\0\ud800-\udfff]")  # not allowed in a source, a pipe or a file
 _TELL_A_PART = frozenset({"isinstance", "len", "type"})  # of what they are given
+_ASK_A_RESULT = frozenset({"str", "repr", "format", "len", "list", "tuple", "sorted", "iter", "bool"})
 _CATCHES = re.compile(r"(?i)\bsuppress$|raises")  # contextlib.suppress, unittest's assertRaises, and names like them
 _NAMED_IN_PROMPT = re.compile(
     r"\b(?:define|implement|write|def)\s+(?:[^`\n]{0,40}`)?(?:def\s+)?(\w+)\s*\(", re.IGNORECASE
@@ -287,13 +288,15 @@ def _problems_of_tests(task: CodeTask) -> Iterator[str]:
                 yield f"{where}: line {test.lineno} asserts something about constants only; compare the result of a "
                 "call"
         functions = names | defined_in(tree) | defined_in(setup) | (_BUILTIN_CALLABLES - bound[index])
-        for line, sentence in _crossings(tree, names, bound[index], functions):
+        for line, sentence in _crossings(tree, names, bound[index], functions - names, task.stateful):
             yield f"{where}: line {line} {sentence}"
         for line, sentence in _only_there(tree, names, bound[index]):
             yield f"{where}: line {line} {sentence}"
 
 
-def _crossings(tree: ast.AST, names: set[str], bound: set[str], functions: set[str]) -> Iterator[tuple[int, str]]:
+def _crossings(
+    tree: ast.AST, names: set[str], bound: set[str], functions: set[str], stateful: bool
+) -> Iterator[tuple[int, str]]:
     """Yields (line, sentence) for values that cannot cross between the test's process and the candidate's."""
     for call in calls_by_name_in(tree):
         if call.func.id in names:
@@ -306,40 +309,31 @@ def _crossings(tree: ast.AST, names: set[str], bound: set[str], functions: set[s
                     )
         elif call.func.id == "isinstance" and len(call.args) == 2:
             for name in sorted(loaded_in(call.args[1])):
-                if name in names or not ({name, "*"} & bound or name in _BUILTINS):
+                if not ({name, "*"} & bound or name in _BUILTINS or (stateful and name in names)):
                     yield (
                         call.lineno,
                         f"asks for isinstance of the candidate's '{name}', which exists only in its process; test its "
-                        "behaviour",
+                        "behaviour, or set stateful",
                     )
 
 
 def _only_there(tree: ast.AST, names: set[str], bound: set[str]) -> Iterator[tuple[int, str]]:
     """Yields (line, sentence) for operations that only the candidate's own process could perform."""
     made = {name for name in names if name.lstrip("_")[:1].isupper()}
-    for node in nodes_in(tree):
-        if isinstance(node, ast.ExceptHandler) and node.type and (caught := names & loaded_in(node.type)):
-            yield node.lineno, f"catches the candidate's '{caught.pop()}'; catch Exception and look at its name or text"
-        elif isinstance(node, ast.With) and (caught := names & _expected(node)):
-            yield node.lineno, f"expects the candidate's '{caught.pop()}' to be raised; expect Exception"
-        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in names - bound:
-            yield node.lineno, f"asks {node.value.id} for '{node.attr}'; call {node.value.id}, and use what it returns"
-        elif isinstance(node, ast.Compare) and len(node.ops) == 1 and not isinstance(node.ops[0], ast.Lt | ast.Gt):
-            sides = node.left, node.comparators[0]
-            if any(_makes(side, made) for side in sides) and all(made & loaded_in(side) for side in sides):
-                yield node.lineno, "compares two objects of the candidate, which only it could do; compare with data"
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names:
+    for node in calls_by_name_in(tree):
+        first = node.args[0] if node.args else None
+        if node.func.id == "type" and _makes(first, made):
+            yield node.lineno, "asks for the type of an object of the candidate, which is not here; use isinstance"
+        elif node.func.id in _ASK_A_RESULT - bound and isinstance(first, ast.BinOp) and made & loaded_in(first):
+            sides = first.left, first.right
+            if any(_makes(side, made) for side in sides) and any(isinstance(side, ast.Constant) for side in sides):
+                yield node.lineno, f"asks {node.func.id} of what an operator made of data; look at its attributes"
+        elif node.func.id in names:
             for endless in (value for value in _passed(node) if _is_endless(value, bound)):
                 yield node.lineno, f"passes {ast.unparse(endless)}, which has no end; pass its first items"
 
 
-def _expected(node: ast.With) -> set[str]:
-    """Returns the names in the calls of a `with` that expects an error, such as `with assertRaises(...)`."""
-    calls = [item.context_expr for item in node.items if isinstance(item.context_expr, ast.Call)]
-    return set().union(*(loaded_in(call) for call in calls if "raises" in ast.unparse(call.func).lower()))
-
-
-def _makes(node: ast.AST, made: set[str]) -> bool:
+def _makes(node: ast.AST | None, made: set[str]) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in made
 
 

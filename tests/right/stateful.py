@@ -510,7 +510,7 @@ class Vector(namedtuple("Vector", "x y")):
     def __abs__(self): return (self.x ** 2 + self.y ** 2) ** 0.5
 # --- test
 assert (Vector(1, 2) * 3).x == 3 and abs(Vector(3, 4)) == 5.0
-# === equal_dataclasses | stateful refused=unsupported_test
+# === equal_dataclasses | stateful
 from dataclasses import dataclass
 @dataclass(frozen=True)
 class Pair:

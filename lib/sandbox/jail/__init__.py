@@ -32,15 +32,18 @@ Frames: 4 bytes of length, little endian, then a JSON object in ASCII.
                            pipes: program, tests, verdict; in mode "script" four: program and the standard streams
     owner -> candidate     {"source": text}
     owner -> examiner      {"tests": [text], "entry_points": [name], "setup_code": text, "stateful": bool}
-    candidate -> examiner  {"id": "load"} once the program's top level has run, or {"id": "load", "exc", "args"}
-    examiner -> candidate  {"id": 16 hex digits, "f": function, "a": [value], "k": [names of the last of them]}, or of
-                           an object that the candidate keeps {"id", "h": number, "op": what, "m": name, "a", "k"}, in
-                           both with "made": whether what extends a builtin is to be kept as an object; or of an
-                           iterator {"id", "i": number, "a": [] or [what is sent to a generator]}
+    candidate -> examiner  {"id": "load", "errors": {name: [class names of the MRO]}} once the program's top level has
+                           run, or {"id": "load", "exc", "args"}
+    examiner -> candidate  {"id": 16 hex digits, "f": name, "a": [value], "k": [names of the last of them]}, or of what
+                           the candidate has {"id", "f" or "h": number of an object, "op": what, "m": name, "a", "k"},
+                           with "made": whether what extends a builtin is to be kept as an object; or of an iterator
+                           {"id", "i": number, "a": [] or [what is sent to a generator]}
     candidate -> examiner  {"id", "v": value}, beside an object "plain": the builtin that it extends; {"id", "same":
                            index of the argument that it is}, {"id", "opaque": why, "truth"}, {"id", "method": true} or
-                           {"id", "exc": [class names of the MRO], "args": [number or text], "text": its own}; beside
-                           it "mut": {index: new value} of the arguments that the call has changed
+                           {"id", "exc": [class names of the MRO], "args": [number or text], "text": its own, "has":
+                           attributes}; beside it "awaited": it is due when the test awaits it, "mut": {index: new
+                           value} of the arguments that the call has changed, and "holds": {number of an object: what
+                           it holds of its constructor's parameters}
     examiner -> owner      {"verdicts": [[verdict, detail] for each test]}
     zygote -> owner        {"ended": {role: wait status}, "seconds", "cpu", "memory", "overdue": bool, "crowd": ended
                            for its many threads, "struck": killed by somebody else}

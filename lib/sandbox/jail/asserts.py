@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 NOTE = "__what_becomes_of_an_assert__"  # called as NOTE(what, name of the code, line)
+IDENTITY = "__identity__"  # called as IDENTITY(operand) of `is`: references to one object of the program differ
 HELD, FAILED = "held", "failed"
 RAISED = "raised"  # its own expression raised, or a statement before it did in a block whose later part must raise
 ENDED = "ended"  # its own expression raised, where an iterator may be exhausted
@@ -39,6 +40,8 @@ class Code:
 def noting(text: str, name: str) -> Code:
     """Compiles `text` with notes around its asserts; `name` is its file in tracebacks. Raises compile()'s errors."""
     tree = ast.parse(text, name)
+    if "is" in text:
+        tree = ast.fix_missing_locations(_Identities().visit(tree))
     if all(map(_is_straight, tree.body)):  # as in most tests: nothing to note
         asserts = sum(isinstance(node, ast.Assert) for node in tree.body)
         return Code(text, asserts, False, True, compile(tree, name, "exec", dont_inherit=True, optimize=0))
@@ -126,6 +129,18 @@ def _looks(handler: ast.ExceptHandler) -> bool:
 
 def _names(node: ast.AST | None) -> set[str]:
     return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)} if node else set()
+
+
+class _Identities(ast.NodeTransformer):
+    """Lets `is` and `is not` compare identities, unless an operand is a constant such as None."""
+
+    def visit_Compare(self, node: ast.Compare) -> ast.Compare:
+        self.generic_visit(node)
+        operands = [node.left, *node.comparators]
+        same = all(isinstance(operation, ast.Is | ast.IsNot) for operation in node.ops)
+        if same and not any(isinstance(operand, ast.Constant) for operand in operands):
+            node.left, *node.comparators = [ast.Call(_load(IDENTITY), [operand], []) for operand in operands]
+        return node
 
 
 class _Noting(ast.NodeTransformer):

@@ -9,6 +9,7 @@ import atexit
 import builtins
 import contextlib
 import gc
+import inspect
 import itertools
 import linecache
 import math
@@ -30,10 +31,17 @@ _OPERATIONS = {
     "item": lambda thing, _, key: thing[key],
     "contains": lambda thing, _, item: item in thing,
     "length": lambda thing, _: len(thing),
-    "list": lambda thing, _: list(thing),
+    "iter": lambda thing, _: iter(thing),
+    "reversed": lambda thing, _: reversed(thing),
+    "operate": lambda thing, name, *others: wire.operated(name, thing, *others),
+    "hash": lambda thing, _: hash(thing),
     "text": lambda thing, _: str(thing),
     "code": lambda thing, _: repr(thing),
+    "format": lambda thing, _, spec: format(thing, spec),
     "truth": lambda thing, _: bool(thing),
+    "exit": lambda thing, error, *args: thing.__exit__(*_raised_by(error, args)),
+    "instance": lambda thing, _, value: isinstance(value, thing),
+    "subclass": lambda thing, _, kind: issubclass(kind, thing),
 }
 _PLAIN = "plain"  # one more operation: the content of an object whose class extends a builtin
 _OF_PYTHON = ("builtins", "itertools")
@@ -57,7 +65,7 @@ def answer_calls(program: int, requests: int, replies: int, begun: int, stateful
     except BaseException as error:
         wire.write_frame(replies, {"id": "load", **_raised(error)})
         return
-    wire.write_frame(replies, {"id": "load"})
+    wire.write_frame(replies, {"id": "load", "errors": _errors_in(namespace)})
     calls = _Calls(namespace, stateful)
     while True:
         try:
@@ -181,7 +189,7 @@ def _execute(source: str, name: str) -> dict[str, Any]:
     lines = (len(source), None, source.splitlines(True), _FILE)  # for inspect.getsource
     linecache.cache.update({"<string>": lines, _FILE: lines})
     _thread.stack_size = threading.stack_size = _stack_size
-    socket.socketpair = _pair
+    socket.socketpair = pair
     # a frame named <string> has no source file, so a traceback does not search for one
     exec(compile(source, "<string>", "exec", dont_inherit=True), module.__dict__)
     return module.__dict__
@@ -196,7 +204,8 @@ class _Ends:
         self.recv, self.send = lambda count: os.read(fd, count), lambda data: os.write(fd, data)
 
 
-def _pair(*_: Any) -> tuple[_Ends, _Ends]:
+def pair(*_: Any) -> tuple[_Ends, _Ends]:
+    """Returns two connected ends, in place of `socket.socketpair`."""
     reads, writes = os.pipe()
     return _Ends(reads), _Ends(writes)
 
@@ -205,20 +214,43 @@ def _stack_size(size: int = 0, of_thread: Any = _thread.stack_size) -> int:
     return of_thread(min(size, _LARGEST_STACK))
 
 
+def _errors_in(namespace: dict[str, Any]) -> dict[str, list[str]]:
+    kinds = [(name, kind) for name, kind in namespace.items() if isinstance(kind, type) and issubclass(kind, Exception)]
+    return {name: _names_of(kind) for name, kind in kinds[:100]}
+
+
+def _names_of(kind: type) -> list[str]:
+    return [base.__name__ for base in kind.__mro__][:8]
+
+
+def _raised_by(name: str, args: list) -> tuple:
+    """Returns what `__exit__` gets of an error: of the class by this name, or of no error."""
+    error = getattr(builtins, name, Exception)(*args) if name else None
+    return error and type(error), error, None
+
+
 def _raised(error: BaseException) -> dict:
     kind = type(error)
-    names = [each.__name__ for each in kind.__mro__][:8]
+    names = _names_of(kind)
     # an argument may be an object whose own __str__ never returns
     arguments = [part[:_LONGEST_TEXT] if type(part) is str else part for part in error.args[:4] if _is_small(part)]
     if isinstance(error, RuntimeError) and arguments == ["can't start new thread"]:
         names = ["MemoryError", "Exception"]
-    raised = {"exc": names, "args": arguments}
+    raised = {"exc": names, "args": arguments, "has": _attributes(error)}
     if isinstance(kind.__str__, types.FunctionType):  # defined by the program
         try:
             raised["text"] = str(error)[:_LONGEST_TEXT]
         except Exception:  # treated as if it had no __str__ of its own
             return raised
     return raised
+
+
+def _attributes(error: BaseException) -> dict[str, Any]:
+    try:
+        pairs = [(name, getattr(error, name)) for name in dir(error) if not name.startswith("_")]
+    except Exception:
+        return {}
+    return {name: value for name, value in pairs[:50] if _is_small(value) and len(str(value)) <= _LONGEST_TEXT}
 
 
 def _is_small(part: Any) -> bool:
@@ -238,7 +270,10 @@ class _Calls:
         self._iterators: list[Iterator] = []
         self._numbered: dict[int, tuple[int, Iterator]] = {}  # (number, iterator) by id; also of earlier versions
         self._given: list[int] = []  # number of items sent of each so far
+        self._loop: Any = None  # of asyncio
+        self._held: dict[int, list] = {}  # by number, of the objects in the current answer: see `_held`
         self._encode = wire.Encoder(self._keep, self._begin)
+        self._encode_plain = wire.Encoder(_refuse, _refuse)
         self._decode = wire.WireDecoder(self._revive)
 
     def answer(self, request: dict) -> dict:
@@ -253,6 +288,9 @@ class _Calls:
                 reply["v"] = {"iterator": [self._encode(items), number]}
             else:
                 result = self._result(request, arguments, named)
+                if hasattr(type(result), "__await__"):
+                    reply["awaited"] = True
+                    result = self._awaited(result)
                 same = [index for index, value in enumerate(values) if value is result]
                 if request.get("op") == "get" and isinstance(result, _METHODS):
                     reply["method"] = True
@@ -267,18 +305,29 @@ class _Calls:
             reply["truth"] = _truth(result)
         except BaseException as error:
             reply.update(_raised(error))
+        if self._held:
+            reply["holds"], self._held = self._held, {}
         changed = {str(i): new for i, new in enumerate(map(self._changed, values, request["a"])) if new is not None}
         return {**reply, "mut": changed} if changed else reply
 
     def _result(self, request: dict, arguments: list, named: dict) -> Any:
-        if "f" in request:
-            return self._function(request["f"])(*arguments, **named)
-        thing = self._kept[request["h"]]
+        thing = self._function(request["f"]) if "f" in request else self._kept[request["h"]]
+        if "op" not in request:
+            return thing(*arguments, **named)
         if request["op"] != _PLAIN:
             return _OPERATIONS[request["op"]](thing, request["m"], *arguments, **named)
         if not wire.extends_plain(thing):
             raise wire.NotPlain(f"an object of type {type(thing).__name__}")
         return thing
+
+    def _awaited(self, result: Any) -> Any:
+        import asyncio  # here, since only a program that has imported it needs it
+
+        async def wait() -> Any:
+            return await result
+
+        self._loop = self._loop or asyncio.new_event_loop()
+        return self._loop.run_until_complete(wait())
 
     def _is_own(self, result: Any, request: dict) -> bool:
         """Tells whether a result's class extends a builtin and, if a method was called, is the receiver's class."""
@@ -305,6 +354,11 @@ class _Calls:
         if id(value) not in self._numbers:
             self._numbers[id(value)] = len(self._kept)
             self._kept.append(value)
+        if type(value).__eq__ is not object.__eq__:
+            with contextlib.suppress(Exception):  # it holds something else
+                names, star, *parts = _held(value)
+                parts = [self._encode_plain(part) for part in parts]
+                self._held[self._numbers[id(value)]] = [names, star, *parts]
         return {"handle": self._numbers[id(value)]}
 
     def _begin(self, iterator: Iterator) -> tuple[list, int] | None:
@@ -341,6 +395,8 @@ class _Calls:
     def _revive(self, tag: str, content: Any) -> Any:
         if tag == "handle":
             return self._kept[content]
+        if tag == "name":
+            return self._namespace.get(content)
         if tag != "iterator":
             return content
         items, number = content
@@ -348,6 +404,26 @@ class _Calls:
             return iter(items)
         self._put(number, itertools.chain(items, self._iterators[number]))
         return self._iterators[number]
+
+
+def _held(value: Any) -> tuple[list[str], str | None, list, list]:
+    """Returns the parameters of an object's constructor, the one for all other arguments, their defaults, and what it
+    holds under their names. Raises where it does not.
+    """
+    kind, star = type(value), None
+    if hasattr(kind, "_fields"):  # a named tuple
+        names, defaults = list(kind._fields), list(kind._field_defaults.values())
+    else:
+        code, defaults = kind.__init__.__code__, list(kind.__init__.__defaults__ or ())
+        names = list(code.co_varnames[1 : code.co_argcount])
+        if code.co_flags & inspect.CO_VARARGS:
+            star = code.co_varnames[code.co_argcount + code.co_kwonlyargcount]
+    spellings = [(name, f"_{name}", f"_{kind.__name__}__{name}") for name in [*names, *filter(None, [star])]]
+    return names, star, defaults, [getattr(value, next(s for s in each if hasattr(value, s))) for each in spellings]
+
+
+def _refuse(value: Any) -> Any:
+    raise wire.NotPlain(type(value).__name__)
 
 
 def _raising(error: BaseException) -> Iterator:

@@ -5,41 +5,40 @@ their arguments over; comparing, counting and catching happen here, where no byt
 """
 
 import builtins
+import contextlib
 import os
 import re
 import select
+import socket
 import sys
 import threading
 import time
-import types
 from collections import deque
 from typing import Any, NoReturn
 
-from lib.sandbox.jail import asserts, wire
+from lib.sandbox.jail import asserts, candidate, wire
 from lib.sandbox.jail.values import (
-    MADE,
+    GIVEN,
     METHOD,
+    NOTHING,
     Opaque,
     RemoteIterator,
+    RemoteName,
     RemoteObject,
     RemoteView,
     is_changeable,
     short,
-    shown_call,
 )
 
 _LONGEST_DETAIL = 300  # characters
 _ALL_DETAILS = 60_000  # characters; a frame of verdicts must stay small
 _TEST, _SETUP = "<test>", "<setup_code>"
 _ENDS = (GeneratorExit, StopIteration, StopAsyncIteration)
+_SMALL = {str, int, float, bool, type(None)}
+_ITERATORS_END = ("StopIteration", "StopAsyncIteration")
 _PATIENCE = 0.2  # seconds to wait for threads that a test leaves running
 _UNCOMPILED = (SyntaxError, ValueError, RecursionError, MemoryError)
 _NO_ERRORS = ("SystemExit", "KeyboardInterrupt", "GeneratorExit", "StopIteration", "StopAsyncIteration")
-_STUB = types.FunctionType
-_NO_CLASSES = (  # errors where a test uses a stub as a class
-    "catching classes that do not inherit from BaseException is not allowed",
-    "isinstance() arg 2 must be a type, a tuple of types, or a union",
-)
 
 
 class Ended(BaseException):
@@ -54,7 +53,8 @@ def examine(tests: int, requests: int, replies: int, verdict: int) -> None:
     """Reads the job from `tests`, runs it, writes one frame to `verdict`. All four are file descriptors."""
     job = wire.read_frame(tests)
     os.close(tests)
-    program = _Program(requests, replies, job["stateful"])
+    socket.socketpair = candidate.pair  # for the event loops of tests
+    program = _Program(requests, replies, job["entry_points"], job["stateful"])
     setup, why_not = _compiled(job["setup_code"], job["entry_points"])
     load = program.load()
     verdicts, room = [], _ALL_DETAILS
@@ -109,7 +109,7 @@ def _examine_one(test: str, setup: asserts.Code, entry_points: list[str], progra
             waiting = {asserts.SKIPPED: skipped, asserts.EXPECTED: expected}.get(what)
             program.note(*verdict) if waiting is None else waiting.append((error, verdict))
 
-    namespace: dict[str, Any] = {"__name__": "tests", asserts.NOTE: note}
+    namespace: dict[str, Any] = {"__name__": "tests", asserts.NOTE: note, asserts.IDENTITY: program.identity}
     try:
         exec(setup.code, namespace)
     except BaseException as error:
@@ -121,7 +121,7 @@ def _examine_one(test: str, setup: asserts.Code, entry_points: list[str], progra
     twice = [name for name in entry_points if name in namespace]
     if twice:
         return "unsupported_test", f"setup_code defines {twice[0]}, which is the program's to define"
-    namespace |= {name: _stub(program, name) for name in entry_points}
+    namespace |= program.names
     threads = set(threading.enumerate())
     threading.excepthook = lambda ended: program.note(*_failed(ended.exc_value, "a thread of the test", program))
     try:
@@ -173,8 +173,6 @@ def _failed(error: BaseException, line: str, program: "_Program") -> tuple[str, 
     """Returns the verdict for an error raised by a line of a test or of the set-up."""
     if isinstance(error, AssertionError):  # raised by the program or by the set-up
         return "wrong", f"{line}{program.last()}"
-    if (isinstance(error, AttributeError) and type(error.obj) is _STUB) or _said(error) in _NO_CLASSES:
-        return "unsupported_test", f"{_named(error)} in: {line}: what the program defines can only be called"
     if isinstance(error, TypeError) and program.gave_object:
         return "opaque", f"{line}{program.last()}, of which only plain data can be used"
     if isinstance(error, MemoryError):
@@ -199,15 +197,23 @@ def _named(error: BaseException) -> str:
 class _Program:
     """The program as the examiner sees it: calls it, accepts only well-formed answers. Once lost, it stays lost."""
 
-    def __init__(self, requests: int, replies: int, stateful: bool):
+    def __init__(self, requests: int, replies: int, entry_points: list[str], stateful: bool):
         self._requests = requests
         self._replies = replies
-        self.keeps_objects = stateful
+        self._keeps_objects = stateful
+        self._entry_points = entry_points
+        self.classes = [name for name in entry_points if stateful and name.lstrip("_")[:1].isupper()]
+        self.names: dict[str, RemoteName] = {}
+        self._contents: dict[int, Any] = {}  # of objects that extend a builtin, as they were first
+        self._held: dict[int, tuple[int, Any]] = {}  # what objects hold, and the question in whose answer it was said
+        self._identities: dict[int, object] = {}
         self._encode = wire.Encoder(self._handle_of, _begun)
         self._decode = wire.WireDecoder(self._revive)
         self._one_call = threading.RLock()  # one call at a time: a test may have threads
         self._call = ""
         self._answer = ""
+        self._asked = 0  # questions so far
+        self._gives = False
         self.lost: tuple[str, str] | None = None
         self.first_bad: tuple[str, str] | None = None  # of the current test
         self.gave_object = False  # in the current test, an opaque one
@@ -229,6 +235,7 @@ class _Program:
         try:
             reply = self._receive("load")
             if "exc" not in reply:
+                self._define(reply.get("errors"))
                 return None
             names, arguments = self._exception(reply)
         except Ended:
@@ -236,25 +243,57 @@ class _Program:
         kind = {"SystemExit": "exited", "MemoryError": "memory"}.get(names[0], "load_error")
         return kind, f"the program raises {_named_as(names, arguments)} while it is loaded"
 
-    def ask(self, what: dict, args: tuple, named: dict, shown: str) -> Any:
+    def _define(self, errors: Any) -> None:
+        """Makes the names of the entry points; `errors`: the classes, by name, that each error of the program has."""
+        errors = errors if type(errors) is dict else {}
+        errors = {name: kinds for name, kinds in errors.items() if type(kinds) is list}
+        for name in sorted(self._entry_points, key=lambda name: len(errors.get(name) or ())):  # bases first
+            known = self._known(errors.get(name))
+            kinds = [self.names.get(base) or getattr(builtins, base) for base in known if base != name]
+            if "Exception" not in known or any(base in _NO_ERRORS for base in known):
+                kinds = []
+            bases = tuple(kind for kind in kinds if not any(kind in more.__mro__[1:] for more in kinds))
+            try:
+                self.names[name] = RemoteName(name, bases, {"__program__": self})
+            except TypeError:  # of no program: its bases do not fit together
+                self.names[name] = RemoteName(name, (), {"__program__": self})
+
+    def _known(self, names: Any) -> list[str]:
+        """Returns those of some class names that a test knows as errors."""
+        texts = [name for name in names or () if type(name) is str]
+        kinds = [self.names.get(name) or getattr(builtins, name, None) for name in texts]
+        return [name for name, kind in zip(texts, kinds, strict=True) if BaseException in getattr(kind, "__mro__", ())]
+
+    def ask(self, what: dict, args: tuple, named: dict, shown: str, kind: int = GIVEN) -> Any:
         """Returns the answer to one call. Raises what the program raised, or Ended.
 
-        For an attribute that can be called, the answer is `METHOD`.
+        For an attribute that can be called, the answer is `METHOD`; of an asynchronous function, a coroutine.
         """
         with self._one_call:
-            return self._ask(what, args, named, shown)
+            return self._ask(what, args, named, shown, kind)
 
-    def _ask(self, what: dict, args: tuple, named: dict, shown: str) -> Any:
+    def _ask(self, what: dict, args: tuple, named: dict, shown: str, kind: int) -> Any:
         self._call, self._answer = shown, ""
         values = [*args, *named.values()]
+        self._gives = what.get("op", "call") == "call"  # an object that a test has given may well be the answer
         try:
             encoded = self._encode(values)
         except wire.NotPlain as error:
             self._end("unsupported_test", f"{shown} passes {error}, which cannot leave the test")
         reply = self._exchange({**what, "a": encoded, "k": list(named)})
         self._apply(reply.get("mut"), values)
+        made = (self._asked, encoded, list(named)) if what.get("made") and "f" in what else None
+        if reply.get("awaited") is not True:
+            return self._settled(reply, what, values, kind, made)
+
+        async def later() -> Any:
+            return self._settled(reply, what, values, kind, made)
+
+        return later()
+
+    def _settled(self, reply: dict, what: dict, values: list, kind: int, made: tuple | None) -> Any:
         if "exc" in reply:
-            self._raise(*self._exception(reply), may_stop=what.get("m") == "__next__", own=reply)
+            self._raise(*self._exception(reply), may_stop=what.get("m") in ("__next__", "__anext__"), own=reply)
         if reply.get("method") is True and what.get("op") == "get":
             return METHOD
         if "opaque" in reply:
@@ -263,13 +302,19 @@ class _Program:
             truth = reply.get("truth")
             return Opaque(self, truth if type(truth) is bool else None)
         try:
-            value = values[_index(reply["same"])] if "same" in reply else self._decode(reply["v"])
+            value = values[_index(reply["same"])] if "same" in reply else reply["v"]
             if "same" in reply and not is_changeable(value):
                 raise LookupError
-            if type(value) is RemoteObject and what.get("made") and "plain" in reply:
-                object.__setattr__(value, "_content", self._decode(reply["plain"]))
-        except (LookupError, wire.Broken) as error:
-            self._lose("protocol", f"{shown} was answered by what is no value: {error}")
+            if "same" not in reply and type(value) is dict and "handle" in value:
+                content = [self._decode(reply["plain"])] if what.get("made") and "plain" in reply else []
+                value = self._object(value["handle"], kind, made, *content)
+            elif "same" not in reply:
+                value = self._decode(value)
+            for number, held in reply.get("holds", {}).items():
+                if self._held.get(int(number), (0, None))[1] != held:
+                    self._held[int(number)] = self._asked, held
+        except (LookupError, AttributeError, ValueError, wire.Broken) as error:
+            self._lose("protocol", f"{self._call} was answered by what is no value: {error}")
         self._answer = f"answered {short(value)}"
         return value
 
@@ -306,6 +351,7 @@ class _Program:
         if self.lost:
             self._end(*self.lost)
         self._refuse_unasked()
+        self._asked += 1
         request["id"] = os.urandom(8).hex()
         try:
             wire.write_frame(self._requests, request)
@@ -347,18 +393,15 @@ class _Program:
     def _exception(self, reply: dict) -> tuple[list[str], list]:
         """Returns an exception's built-in classes, most specific first, and its arguments."""
         names, arguments = reply["exc"], reply.get("args")
-        plain = (str, int, float, bool, type(None))
-        if type(names) is not list or type(arguments) is not list or any(type(each) not in plain for each in arguments):
+        if type(names) is not list or type(arguments) is not list or not {*map(type, arguments)} <= _SMALL:
             self._lose("protocol", "the program sent an exception that is none")
-        kinds = [(name, getattr(builtins, name, None)) for name in names if type(name) is str]
-        known = [name for name, kind in kinds if isinstance(kind, type) and issubclass(kind, BaseException)]
-        return [*known, "Exception"], arguments
+        return [*self._known(names), "Exception"], arguments
 
     def _raise(self, names: list[str], arguments: list, may_stop: bool, own: dict) -> NoReturn:
         """Raises the program's exception here, or Ended. `own`: the answer; it may hold the exception's own text."""
         self._answer = f"raised {_named_as(names, arguments)}"
-        if names[0] == "StopIteration" and may_stop:
-            raise StopIteration
+        if may_stop and names[0] in _ITERATORS_END:
+            raise getattr(builtins, names[0])
         if names[0] == "MemoryError":
             self._end("memory", f"{self._call} ran out of memory")
         if names[0] == "SystemExit":
@@ -368,9 +411,15 @@ class _Program:
             self._end("exception", f"{self._call} {self._answer}")
         for name in names:
             try:
-                error = _with_text(getattr(builtins, name), own.get("text"), next(iter(own["exc"]), None))(*arguments)
+                kind = _with_text(self.names.get(name) or getattr(builtins, name), own)
+                error = type.__call__(kind, *arguments)
             except (TypeError, ValueError):  # UnicodeDecodeError and its like need more arguments than were sent
                 continue
+            attributes = own.get("has")
+            for key, value in attributes.items() if type(attributes) is dict else ():
+                if not key.startswith("_") and type(value) in _SMALL:
+                    with contextlib.suppress(AttributeError, TypeError, ValueError):
+                        setattr(error, key, value)
             raise error
         self._end("exception", f"{self._call} {self._answer}")
 
@@ -387,23 +436,63 @@ class _Program:
             self.opaque()
         if type(value) is RemoteView:
             return {"view": self._encode(list(value))}
+        if type(value) is RemoteName:
+            return {"name": value.__name__}
         if type(value) is not RemoteObject:
             raise wire.NotPlain(f"an object of type {type(value).__name__}")
-        return {"handle": object.__getattribute__(value, "_number")}
+        if self._gives:
+            object.__setattr__(value, "__made__", None)
+        return {"handle": value.__number__}
 
     def _revive(self, tag: str, content: Any) -> Any:
-        if tag != "handle":
-            return RemoteIterator(self, *content) if tag == "iterator" else RemoteView(self, content)
-        if not self.keeps_objects:  # the program decides what it keeps, the data set whether it may
-            raise wire.Broken("an object, where only plain data is allowed")
-        return RemoteObject(self, content)
+        if tag == "iterator":
+            return RemoteIterator(self, *content)
+        return RemoteView(self, content) if tag == "view" else self._object(content)
+
+    def identity(self, value: Any) -> Any:
+        """Returns what is identical for two references to one object of the program; any other value itself."""
+        return self._identities.setdefault(value.__number__, object()) if type(value) is RemoteObject else value
+
+    def is_made_of(self, thing: RemoteObject, other: RemoteObject) -> bool:
+        """True if `thing` holds what `other` was made of, said before the program was asked to make that."""
+        asked, held = self._held.get(thing.__number__, (0, None))
+        made, args, named = other.__made__ or (0, [], [])
+        if asked >= made or not args:
+            return False
+        try:
+            names, star, defaults, values = held[0], held[1], self._decode(held[2]), self._decode(held[3])
+            args = self._decode(args)
+            count = len(args) - len(named)
+            given = dict(zip(names[len(names) - len(defaults) :], defaults, strict=False))
+            given |= dict(zip(names, args[:count], strict=False)) | dict(zip(named, args[count:], strict=True))
+            if star or count > len(names):
+                given[star] = args[len(names) : count]
+            return _listed(given) == _listed(dict(zip([*names, star], values, strict=False)))
+        except (TypeError, LookupError, ValueError, wire.Broken):
+            return False
+
+    def _object(self, number: Any, kind: int = GIVEN, made: tuple | None = None, *content: Any) -> RemoteObject:
+        """Returns a reference to an object of the program."""
+        if not self._keeps_objects or type(number) is not int:
+            raise wire.Broken("an object, where only plain data is allowed")  # the data set decides, not the program
+        for value in content:
+            self._contents.setdefault(number, value)
+        return RemoteObject(self, number, kind, made, self._contents.get(number, NOTHING))
 
 
-def _with_text(kind: type, text: Any, name: Any) -> type:
+def _with_text(kind: type, own: dict) -> type:
     """Returns an exception class with the program's text and name where it has its own, else `kind`."""
-    if type(name) is not str or (type(text) is not str and hasattr(builtins, name)):
+    text, name = own.get("text"), next(iter(own["exc"]), None)
+    if type(name) is not str or (type(text) is not str and name == kind.__name__):
         return kind
     return type(name[:100], (kind,), {"__str__": lambda _: text} if type(text) is str else {})
+
+
+def _listed(value: Any) -> Any:
+    """Returns a value with lists in place of its tuples: a constructor may have copied what it was given."""
+    if type(value) is dict:
+        return {key: _listed(item) for key, item in value.items()}
+    return list(map(_listed, value)) if type(value) in (list, tuple) else value
 
 
 def _index(number: Any) -> int:
@@ -435,16 +524,3 @@ def _take_over(old: Any, new: Any) -> None:
     else:
         old.clear()
         old.extend(new) if kind is deque else old.update(new)
-
-
-def _stub(program: _Program, name: str) -> Any:
-    makes = program.keeps_objects and name.lstrip("_")[:1].isupper()
-
-    def call(*args: Any, **named: Any) -> Any:
-        answer = program.ask({"f": name, "made": makes}, args, named, shown_call(name, args, named))
-        if type(answer) is RemoteObject and makes:
-            object.__setattr__(answer, "_kind", MADE)
-        return answer
-
-    call.__name__ = name
-    return call

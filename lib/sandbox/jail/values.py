@@ -1,36 +1,43 @@
-"""What stays with the program, as a test holds it: objects, iterators and views, each operation on them a question.
+"""What stays with the program, as a test holds it: names, objects, iterators and views; each use is a question to it.
 
 A value that is not plain data can be used but not compared, since only the program knows what equals it. What the
 program says of its objects must not stand in for a value that a test expects; see `RemoteObject`.
 """
 
 import numbers
-import operator
+import sys
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn, Protocol
 
-_telling = False  # while a value is formatted for people: no object of the program is asked for its repr
-# Operators that an object of the program performs itself, beside the methods of `RemoteObject`: see there.
-_OPERATORS = (
-    "add", "radd", "sub", "rsub", "mul", "rmul", "matmul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor",
-    "lshift", "rshift", "neg", "pos", "abs", "invert", "int", "float", "index", "round",
-)  # fmt: skip
+from lib.sandbox.jail.wire import PLAIN_TYPES, operated
+
+MADE, GIVEN, COMPUTED = range(3)  # see `RemoteObject`
+METHOD, NOTHING = object(), object()
+_formatting = False  # while a value is formatted for people: no object of the program is asked for its repr
+_OF_VALUES = frozenset(name for kind in PLAIN_TYPES for name in dir(kind))
 _OF_NAMED_TUPLES = ("_asdict", "_replace", "_fields")
-_OTHERS = ("call", "setitem", "delitem", "next", "exit")
-_PREDICATES = {  # methods that return a bool on plain data, and those that do what a guarded operator does
-    name
-    for kind in (str, bytes, set, float)
-    for name in dir(kind)
-    if name.startswith("is") or name in ("startswith", "endswith")
-} | {"difference", "intersection", "symmetric_difference", "removeprefix", "removesuffix"}
+_OPERATORS = (
+    "add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift", "divmod"
+)  # fmt: skip
+_UNARY = ("neg", "pos", "abs", "invert", "int", "float", "complex", "index", "round", "trunc", "floor", "ceil")
+_WORDS = {  # methods by which a test uses an object as it would a value, and the operation that each asks for
+    "__len__": "length", "__getitem__": "item", "__str__": "text", "__repr__": "code", "__format__": "format",
+    "__iter__": "iter", "__next__": "call", "__reversed__": "reversed", "__bool__": "truth",
+}  # fmt: skip
+_USES = ("call", "setitem", "delitem", "delattr", "enter", "aenter", "aexit", "aiter", "anext")
 
 
 class RemoteProgram(Protocol):
     """The program, as far as its values need it."""
 
-    def ask(self, what: dict, args: tuple, named: dict, shown: str) -> Any:
-        """Returns the answer to one call. Raises what the program raised."""
+    classes: list[str]  # names in capitals, by which the tests make objects
+
+    def ask(self, what: dict, args: tuple, named: dict, shown: str, kind: int = GIVEN) -> Any:
+        """Returns the answer to one call; an object is of this kind. Raises what the program raised."""
+
+    def is_made_of(self, thing: "RemoteObject", other: "RemoteObject") -> bool:
+        """True if an object holds what another one, which a test made later, was made of."""
 
     def more(self, number: int, *sent: Any) -> tuple[list, int | None]:
         """Returns further items of an iterator, and its number while there may be more."""
@@ -61,14 +68,14 @@ def short(value: Any) -> str:
         return f"an integer of {value.bit_length()} bits"
     if isinstance(value, (list, tuple, dict, set, frozenset)) and len(value) > 20:
         return f"a {type(value).__name__} of {len(value)}"
-    global _telling
-    _telling = True
+    global _formatting
+    _formatting = True
     try:
         text = repr(value)
     except Exception:  # too many digits or levels, or a class of the tests
         return f"a {type(value).__name__}"
     finally:
-        _telling = False
+        _formatting = False
     return text if len(text) <= 80 else text[:77] + "..."
 
 
@@ -166,151 +173,226 @@ class RemoteView(Uncompared):
         return "<view>"
 
 
-METHOD, _NOTHING = object(), object()
-MADE, GIVEN, COMPUTED = range(3)
-_NO_VALUE = "an object of the program cannot stand in for a value"
+class RemoteName(type):
+    """A name that the tests may use of the program: called, or asked for attributes. An error can be caught by it."""
+
+    __program__: RemoteProgram
+
+    def __call__(cls, *args: Any, **named: Any) -> Any:
+        name, program = cls.__name__, cls.__program__
+        makes = name in program.classes
+        shown = shown_call(name, args, named)
+        return program.ask({"f": name, "made": makes}, args, named, shown, MADE if makes else GIVEN)
+
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _attribute(cls, name)
+
+    def __setattr__(cls, name: str, value: Any) -> None:
+        _ask(cls, "set", name, (value,))
+
+    def __iter__(cls) -> Iterator:
+        return _ask(cls, "iter")
+
+    def __getitem__(cls, key: Any) -> Any:
+        return _ask(cls, "item", "", (key,))
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        if type(value) is RemoteObject:
+            return _ask(cls, "instance", "", (value,)) is True
+        if BaseException not in cls.__mro__ and type(value) in {Opaque, *PLAIN_TYPES} - {type(None)}:
+            cls.__program__.unsupported(f"asks whether what arrives as data is a {cls.__name__} of the program")
+        return type.__instancecheck__(cls, value)
+
+    def __subclasscheck__(cls, kind: type) -> bool:
+        if type(kind) is RemoteName and BaseException not in kind.__mro__:
+            return _ask(cls, "subclass", "", (kind,)) is True
+        return type.__subclasscheck__(cls, kind)
 
 
-class RemoteObject(Uncompared):
-    """An object that the program keeps, if the data set allows it: every operation on it is a call to the program.
+class RemoteObject:
+    """An object that the program keeps, if the data set allows it: every operation on it is a question to the program.
 
-    The result of an operator is the program's word, and the program sees the other operand: an object that subtracts
-    to 0 or contains everything must not stand in for a number or a list. So it depends on where an object comes from.
-    `MADE`: by a class that the tests call by its capitalised name. It may have operators and an `in` of its own.
-    `GIVEN`: in another answer, where a value may have been expected. `COMPUTED`: from or with anything but objects
-    that were made. For these two, operators may only return another object: plain data is refused, `in` searches the
-    items here, and methods that return a bool on plain data, such as startswith, are not called.
-    An object that extends a builtin is compared as that builtin; only its content is requested from the program.
+    The program answers, having seen the arguments. So what it says of an object must not stand in for a value that it
+    was shown, or could guess. This depends on where the object comes from, the worst of all places:
+
+    `MADE`      by a class that the tests call by its capitalised name: the program's word counts for all it says of it.
+    `GIVEN`     in another answer, where a value may have been expected: operators give no plain data, `in` searches the
+                items here, there is no order; a method that values have too gives no plain data for an argument, and
+                no bool.
+    `COMPUTED`  by an operator from anything but objects that were made, or by such a method: it has no text, length,
+                items, order or truth, and no attribute that values have too.
+
+    An object that extends a builtin is compared as that builtin, and an operator is worked out here: it must agree.
     """
 
-    def __init__(self, program: RemoteProgram, number: int, kind: int = GIVEN):
-        object.__setattr__(self, "_program", program)
-        object.__setattr__(self, "_number", number)
-        object.__setattr__(self, "_kind", kind)
-        object.__setattr__(self, "_content", _NOTHING)  # of an object that extends a builtin
+    # no names that a test could ask for
+    __slots__ = ("__content__", "__kind__", "__made__", "__number__", "__program__")
 
-    def _ask(self, operation: str, name: str, args: tuple = (), named: dict | None = None) -> Any:
-        shown = shown_call(f"<object {self._number}>.{name or operation}", args, named or {})
-        made = self._kind == MADE and operation != "plain"
-        request = {"h": self._number, "op": operation, "m": name, "made": made}
-        return self._program.ask(request, args, named or {}, shown)
-
-    def _operated(self, name: str, others: tuple) -> Any:
-        operands = () if name == "__round__" else others  # its argument is a number of digits
-        plain = [each for each in operands if type(each) is not RemoteObject]
-        if self._kind != MADE and not all(isinstance(each, numbers.Number) for each in plain):
-            self._program.opaque(f"{name} is asked of it, but {_NO_VALUE}")
-        kind = max(each._kind for each in (self, *operands) if type(each) is RemoteObject)
-        if plain or (operands and kind == GIVEN):
-            kind = COMPUTED
-        # worked out before the program sees the other operand, by the builtin that the object extends
-        worked_out = self._worked_out(name, others) if kind == COMPUTED else _NOTHING
-        answer = self._ask("call", name, others)
-        if type(answer) is RemoteObject:
-            result = RemoteObject(self._program, answer._number, kind)
-            # a number with a result that is no number reveals nothing expected: then the program's content is used
-            shown = not all(isinstance(each, numbers.Number) for each in plain)
-            shown = shown or isinstance(worked_out, numbers.Number)
-            content = worked_out if kind == COMPUTED and shown else answer._content
-            object.__setattr__(result, "_content", content)
-            return result
-        if kind == COMPUTED and worked_out is _NOTHING:
-            self._program.opaque(_NO_VALUE)
-        return worked_out if kind == COMPUTED else answer
-
-    def _worked_out(self, name: str, others: tuple) -> Any:
-        operation = None if self._content is _NOTHING else getattr(self._plain(), name, None)
-        try:
-            result = operation(*others) if operation else NotImplemented
-        except (TypeError, ValueError, ArithmeticError):
-            result = NotImplemented
-        return _NOTHING if result is NotImplemented else result
-
-    def _plain(self) -> Any:
-        """Returns the content of an object that extends a builtin; asks again if it is mutable and made by a test."""
-        if self._content is _NOTHING:
-            self._refuse()
-        if self._kind != MADE or not is_changeable(self._content):
-            return self._content
-        answer = self._ask("plain", "")
-        return self._refuse() if type(answer) in (Opaque, RemoteObject) else answer
-
-    def __bool__(self) -> bool:
-        if self._kind == COMPUTED:
-            self._program.opaque(_NO_VALUE)
-        return self._ask("truth", "") is True
-
-    def __hash__(self) -> int:
-        return hash(self._plain())
+    def __init__(self, program: RemoteProgram, number: int, kind: int, made: tuple | None, content: Any):
+        for slot, value in zip(RemoteObject.__slots__, (content, kind, made, number, program), strict=True):
+            object.__setattr__(self, slot, value)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") and name not in _OF_NAMED_TUPLES:
+        if name.startswith("__"):
             raise AttributeError(name)
-        if name in _PREDICATES and self._kind != MADE:
-            self._program.opaque(f"{name} is asked of it, but {_NO_VALUE}")
-        value = self._ask("get", name)
-        if value is not METHOD:
-            return value
-        return lambda *args, **named: self._ask("call", name, args, named)
+        of_values = is_of_values(name)
+        if of_values:
+            _refuse_computed(self, f"its {name}")
+        return _attribute(self, name, of_values and self.__kind__ != MADE)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        self._ask("set", name, (value,))
-
-    def __getitem__(self, key: Any) -> Any:
-        return self._ask("item", "", (key,))
+        _ask(self, "set", name, (value,))
 
     def __contains__(self, item: Any) -> bool:
-        if self._kind != MADE:
-            return item in self._ask("list", "")
-        return self._ask("contains", "", (item,)) is True
+        if self.__kind__ == MADE:
+            return _ask(self, "contains", "", (item,)) is True
+        return any(item is part or item == part for part in self)
 
-    def __len__(self) -> int:
-        return self._ask("length", "")
+    def __hash__(self) -> int:
+        if self.__content__ is NOTHING and self.__kind__ == MADE:
+            return _ask(self, "hash")
+        return hash(_plain(self))
 
-    def __iter__(self) -> Iterator:
-        return iter(self._ask("list", ""))
+    def __exit__(self, kind: type | None, error: BaseException | None, _: Any) -> bool:
+        if kind is not None and not issubclass(kind, Exception):
+            return False
+        return _ask(self, "exit", kind.__name__ if kind else "", error.args if error else ()) is True
 
-    def __enter__(self) -> Any:
-        answer = self._ask("call", "__enter__")
-        return RemoteObject(self._program, answer._number, self._kind) if type(answer) is RemoteObject else answer
-
-    def __str__(self) -> str:
-        return self._ask("text", "")
-
-    def __repr__(self) -> str:
-        return f"<object {self._number}>" if _telling else self._ask("code", "")
+    def __reduce_ex__(self, _: Any) -> NoReturn:
+        self.__program__.unsupported("copies an object of the program")
 
 
-def _plainly(value: Any) -> Any:
-    return value._plain() if type(value) is RemoteObject else value
+def is_of_values(name: str) -> bool:
+    """True for the name of an attribute that a value may have too: plain data, or an array."""
+    arrays = sys.modules.get("numpy")
+    return name not in _OF_NAMED_TUPLES and (name in _OF_VALUES or hasattr(getattr(arrays, "ndarray", None), name))
 
 
-def _compare(name: str) -> None:
-    compared = getattr(operator, name)
-
-    def compare(self: RemoteObject, other: Any) -> bool:
-        # ==, <= and >= hold for objects that are all alike, != for objects that all differ: < and > need an order
-        if type(other) is RemoteObject and (name not in ("lt", "gt") or self._content is other._content is _NOTHING):
-            self._program.unsupported("compares two objects of the program, which only the program could")
-        return compared(self._plain(), _plainly(other))
-
-    setattr(RemoteObject, f"__{name}__", compare)
-
-
-def _delegate(name: str) -> None:
-    setattr(RemoteObject, name, lambda self, *args, **named: self._ask("call", name, args, named))
+def _ask(
+    thing: Any, operation: str, name: str = "", args: tuple = (), named: dict | None = None, kind: int = GIVEN
+) -> Any:
+    if type(thing) is RemoteName:
+        where, shown = {"f": thing.__name__}, thing.__name__
+    else:
+        own = thing.__content__ is not NOTHING and operation != "plain"
+        where, shown = {"h": thing.__number__, "made": own}, f"<object {thing.__number__}>"
+    shown = shown_call(f"{shown}.{name or operation}", args, named or {})
+    return thing.__program__.ask({**where, "op": operation, "m": name}, args, named or {}, shown, kind)
 
 
-def _operate(name: str) -> None:
-    def operate(self: RemoteObject, *others: Any) -> Any:
-        return self._operated(name, others)
+def _attribute(thing: Any, name: str, guarded: bool = False) -> Any:
+    """Returns an attribute; `guarded`: it is a method that values have too, of an object that may stand in for one."""
+    value = _ask(thing, "get", name)
+    if value is not METHOD:
+        return value
 
-    setattr(RemoteObject, name, operate)
+    def call(*args: Any, **named: Any) -> Any:
+        shows = guarded and (args or named)
+        answer = _ask(thing, "call", name, args, named, COMPUTED if shows else GIVEN)
+        guessed = shows or type(answer) is bool or name.startswith(("is", "all", "any"))
+        if guarded and guessed and type(answer) not in (RemoteObject, type(None)):
+            thing.__program__.opaque(f"{name} is asked of it, but an object of the program cannot stand in for a value")
+        return answer
+
+    return call
 
 
-for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
-    _compare(_name)
-for _name in _OTHERS:
-    _delegate(f"__{_name}__")
-for _name in _OPERATORS:
-    _operate(f"__{_name}__")
+def _refuse_computed(thing: RemoteObject, what: str) -> None:
+    if thing.__kind__ == COMPUTED:
+        thing.__program__.opaque(f"{what} is asked for, but it was computed from an object of the program")
+
+
+def _plain(thing: Any) -> Any:
+    """Returns the content of an object that extends a builtin, asked for again where it may have changed."""
+    if type(thing) is not RemoteObject:
+        return thing
+    content = thing.__content__
+    if content is NOTHING:
+        thing.__program__.opaque()
+    if thing.__kind__ == COMPUTED or not is_changeable(content):
+        return content
+    answer = _ask(thing, "plain")
+    return thing.__program__.opaque() if type(answer) in (Opaque, RemoteObject) else answer
+
+
+def _operate(thing: RemoteObject, name: str, others: tuple) -> Any:
+    program, operands = thing.__program__, () if name == "__round__" else others  # its argument is a number of digits
+    plain = [value for value in operands if type(value) is not RemoteObject]
+    kind = max(value.__kind__ for value in (thing, *operands) if type(value) is RemoteObject)
+    if kind != MADE and not all(isinstance(value, numbers.Number) for value in plain):
+        program.opaque(f"{name} is asked of it, but an object of the program cannot stand in for a value")
+    if plain or (operands and kind == GIVEN):
+        kind = COMPUTED
+    # worked out before the program sees the other operand, by the builtin that the object extends
+    worked_out = _worked_out(thing, name, others) if kind == COMPUTED else NOTHING
+    answer = _ask(thing, "operate", name, others, kind=kind)
+    if kind != COMPUTED:
+        return answer
+    content = answer.__content__ if type(answer) is RemoteObject else answer
+    agrees = worked_out is not NOTHING and type(content) is type(worked_out) and content == worked_out
+    if type(answer) is RemoteObject:
+        kept = worked_out if agrees and not is_changeable(worked_out) else NOTHING
+        object.__setattr__(answer, "__content__", kept)
+        return answer
+    if not agrees:
+        program.opaque("an object of the program cannot stand in for a value")
+    return worked_out
+
+
+def _worked_out(thing: RemoteObject, name: str, others: tuple) -> Any:
+    if thing.__content__ is NOTHING:
+        return NOTHING
+    try:
+        return operated(name, _plain(thing), *map(_plain, others))
+    except (TypeError, ValueError, ArithmeticError):
+        return NOTHING
+
+
+def _compare(thing: RemoteObject, name: str, others: tuple) -> bool:
+    (other,) = others
+    both, bare = type(other) is RemoteObject, thing.__content__ is NOTHING
+    if name in ("__eq__", "__ne__") and (both or (bare and thing.__kind__ == MADE)):
+        return _equal(thing, name, other)
+    if not both or not (bare or other.__content__ is NOTHING):
+        return operated(name, _plain(thing), _plain(other))
+    if (thing.__kind__, other.__kind__) != (MADE, MADE):
+        thing.__program__.opaque("its order is asked for, but an object of the program cannot stand in for a value")
+    return _ask(thing, "operate", name, others) is True
+
+
+def _equal(thing: RemoteObject, name: str, other: Any) -> bool:
+    """Returns the program's word. But all objects of a class could be equal, so equality must be seen here too."""
+    program, equal, both = thing.__program__, name == "__eq__", type(other) is RemoteObject
+    if thing is other or (both and thing.__number__ == other.__number__ and not (thing.__made__ or other.__made__)):
+        return equal
+    word = _ask(thing, "operate", name, (other,)) is True
+    if (word == equal) > both or (word > equal and both and MADE not in (thing.__kind__, other.__kind__)):
+        program.opaque()
+    if word == equal and not (program.is_made_of(thing, other) or program.is_made_of(other, thing)):
+        program.unsupported("finds two objects of the program equal, which only the program could know")
+    return word
+
+
+def _use(thing: RemoteObject, name: str, args: tuple) -> Any:
+    return _ask(thing, "call", name, args, kind=thing.__kind__ if name == "__enter__" else GIVEN)
+
+
+def _word(thing: RemoteObject, name: str, args: tuple) -> Any:
+    if _formatting and name == "__repr__":
+        return f"<object {thing.__number__}>"
+    _refuse_computed(thing, name)
+    return _ask(thing, _WORDS[name], name, args)
+
+
+def _delegate(names: Any, how: Callable[[RemoteObject, str, tuple], Any]) -> None:
+    for name in names:
+        setattr(RemoteObject, name, lambda self, *args, name=name: how(self, name, args))
+
+
+_delegate(_WORDS, _word)
+_delegate([f"__{name}__" for name in ("eq", "ne", "lt", "le", "gt", "ge")], _compare)
+_delegate([f"__{name}__" for name in _USES], _use)
+_delegate([f"__{way}{name}__" for name in _OPERATORS for way in ("", "r", "i")], _operate)
+_delegate([f"__{name}__" for name in _UNARY], _operate)

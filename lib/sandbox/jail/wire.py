@@ -5,6 +5,7 @@ floats as themselves; everything else is an object of one key, its tag. Instance
 that they extend, so a method that they override, such as an `__eq__` that is always true, stays at home.
 """
 
+import builtins
 import json
 import math
 import operator
@@ -192,6 +193,7 @@ _PLAIN: dict[type, Callable] = {
     date: lambda value: date.fromisoformat(date.isoformat(value)),
     timedelta: lambda value: timedelta(value.days, value.seconds, value.microseconds),
 }
+PLAIN_TYPES = frozenset(_PLAIN)
 _KINDS_OF_ARRAYS = "biufc"  # bools and numbers
 _KIND_OF_ARRAY = re.compile(f"[<>|=][{_KINDS_OF_ARRAYS}][0-9]{{1,2}}")
 _VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
@@ -224,8 +226,8 @@ class WireDecoder:
         if len(body) != 1:
             raise Broken("a value with several tags")
         ((tag, content),) = body.items()
-        if tag == "handle":
-            if type(content) is not int:
+        if tag in ("handle", "name"):  # of an object that the program keeps
+            if type(content) is not (int if tag == "handle" else str):
                 raise Broken("a handle that is no number")
             return self._revive(tag, content)
         if tag == "dict":
@@ -261,6 +263,15 @@ class WireDecoder:
 def extends_plain(value: Any) -> bool:
     """Tells whether a value's class is not a plain type but extends one."""
     return type(value) not in _PLAIN and isinstance(value, tuple(_PLAIN))
+
+
+def operated(name: str, thing: Any, *others: Any) -> Any:
+    """Returns what the operator of this method, such as `__radd__` or `__round__`, makes of its operands."""
+    for module in (operator, builtins, math):
+        function = getattr(module, name if module is operator else name.strip("_"), None)
+        if function:
+            return function(thing, *others)
+    return operated(name.replace("__r", "__", 1), *others, thing)
 
 
 def _list(content: Any) -> list:
