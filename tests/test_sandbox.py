@@ -28,6 +28,7 @@ import pytest
 from conftest import WHOLE, fewer, long
 
 from lib.core.errors import SandboxError
+from lib.sandbox import pool
 from lib.sandbox.corpus import attacks, controls, right_programs
 from lib.sandbox.isolation import check, try_rungs
 from lib.sandbox.jail import kernel
@@ -1192,6 +1193,21 @@ def test_equal_programs_are_run_once(sandbox):
     assert (counts["programs"], counts["remembered"]) == (2, 2)
     assert verdicts[0] is verdicts[2] is verdicts[3]
     assert sandbox.judge([numbered(123_456, right=False)])[0].pass_rate == 0
+
+
+def test_verdicts_are_remembered_up_to_a_number_of_bytes(protected, monkeypatch):
+    monkeypatch.setattr(pool, "MOST_REMEMBERED", 100_000)
+    wrong = [program("def f(x): return x", *[f"assert f('{'x' * 200}') == {n}"] * 30) for n in range(20)]
+    with Sandbox(workers=1, rung=protected.rung.name) as sandbox:
+        verdicts = sandbox.judge(wrong)
+        assert max(sum(len(test.detail) for test in verdict.tests) for verdict in verdicts) <= 6000
+        kept = [future.result() for future in sandbox._known.values()]
+        assert 5 <= len(kept) < 15 and sandbox._remembered == sum(map(pool._bytes_of, kept)) <= 100_000
+        before = sandbox.counts["programs"]
+        sandbox.judge(wrong[-5:])
+        assert sandbox.counts["programs"] == before  # those asked for last are remembered
+        sandbox.judge(wrong[:1])
+        assert sandbox.counts["programs"] == before + 1
 
 
 def sleeper(seconds, mark=0, **settings):

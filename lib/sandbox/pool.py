@@ -8,6 +8,7 @@ import logging
 import math
 import os
 import queue
+import sys
 import threading
 import time
 from collections import Counter, OrderedDict
@@ -28,7 +29,8 @@ STARTS = 4  # of a worker in a row, before the sandbox gives up
 PATIENCE = 60.0  # seconds to wait out a shortage of processes, memory or files
 RELAPSE = 10.0  # seconds after that in which a new shortage is not waited out
 _LACKS = tuple(map(os.strerror, (errno.EAGAIN, errno.ENOMEM, errno.ENOSPC, errno.EMFILE, errno.ENFILE)))
-MOST_REMEMBERED = 100_000  # verdicts
+MOST_REMEMBERED = 64 << 20  # bytes of verdicts, those of a future included
+_FUTURE = 2000  # bytes, with its lock and its key
 MOST_FAULTS = 0.01  # share of programs without a verdict, beyond which a run must stop
 FEWEST_PROGRAMS = 200  # before that share is meaningful
 BATCHES_BETWEEN_WARNINGS = 100
@@ -69,6 +71,7 @@ class Sandbox:
         self._owner = os.getpid()
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._known: OrderedDict[bytes, Future] = OrderedDict()
+        self._remembered = 0  # bytes of its verdicts
         self._lock = threading.Lock()
         self._broken: SandboxError | None = None  # why nothing more is judged
         self._workers: set[AnyWorker] = set()  # those alive
@@ -121,8 +124,6 @@ class Sandbox:
             job = self._put(program, None, key)
             if not job.future.done():
                 self._known[key] = job.future
-            if len(self._known) > MOST_REMEMBERED:
-                self._known.popitem(last=False)
         return job.future
 
     def run(self, program: Program, stdin: str = "") -> ProgramRun:
@@ -193,13 +194,24 @@ class Sandbox:
         with self._lock:
             self._known.pop(job.key, None)
 
+    def _remember(self, job: "_Job", result: ProgramVerdict | ProgramRun) -> None:
+        """Makes room for a verdict: those that were asked for longest ago are dropped."""
+        with self._lock:
+            if self._known.get(job.key) is job.future:
+                self._remembered += _bytes_of(result)
+            while self._remembered > MOST_REMEMBERED and (oldest := next(iter(self._known.values()))).done():
+                self._known.popitem(last=False)
+                self._remembered -= _bytes_of(oldest.result())
+
     def _work(self) -> None:
         """Runs jobs one after another, as a thread with a plain worker and, once needed, one with numpy."""
         workers: dict[bool, AnyWorker] = {}
         try:
             while (job := self._jobs.get()) is not None:
                 try:
-                    job.future.set_result(self._result(job, workers))
+                    result = self._result(job, workers)
+                    self._remember(job, result)
+                    job.future.set_result(result)
                 except BaseException as error:  # passed to the waiting caller, even if it is our own bug
                     self._forget(job)
                     job.future.set_exception(error)
@@ -285,6 +297,10 @@ class Sandbox:
         else:
             self._broken = error
         return error
+
+
+def _bytes_of(verdict: ProgramVerdict) -> int:
+    return _FUTURE + sum(sum(map(sys.getsizeof, (test, *test))) for test in verdict.tests)
 
 
 class _Room:

@@ -31,7 +31,7 @@ from lib.sandbox.jail.values import (
 )
 
 _LONGEST_DETAIL = 300  # characters
-_ALL_DETAILS = 60_000  # characters; a frame of verdicts must stay small
+_ALL_DETAILS = 6_000  # characters; verdicts are remembered
 _TEST, _SETUP = "<test>", "<setup_code>"
 _ENDS = (GeneratorExit, StopIteration, StopAsyncIteration)
 _SMALL = {str, int, float, bool, type(None)}
