@@ -25,7 +25,7 @@ import pytest
 import lib.core.config
 import lib.core.killable
 from lib.core.errors import ConfigError
-from lib.core.killable import Died, ProcessPool, Refused, Unusable
+from lib.core.killable import Died, ProcessPool, Refused, Unusable, extract
 from lib.tools.pages import Parser, clean, unpacked
 from lib.tools.web import Web
 
@@ -893,6 +893,36 @@ def test_a_page_is_read_without_its_frame(world):
     text = "One sentence of the page, and it is long enough. " * 10
     world.pages["/"] = reply((page % text).encode(), "text/html")
     assert fetch("http://public.example/")["text"] == text.strip()
+
+
+HIDDEN_WAYS = [
+    "<p hidden>{}</p>", "<div hidden='until-found'><b>{}</b></div>", "<p style='display:none'>{}</p>",
+    "<p style='color:red; DISPLAY : none !important'>{}</p>", "<p style='visibility:hidden'>{}</p>",
+    "<p style='visibility:collapse'>{}</p>", "<p style='content-visibility:hidden'>{}</p>", "<template>{}</template>",
+    "<noscript><p>{}</p></noscript>", "<dialog>{}</dialog>", "<datalist><option>{}</datalist>",
+    "<textarea>{}</textarea>", "<p style='color:transparent'>{}</p>", "<p style='font-size:0'>{}</p>",
+    "<p style='font-size:0.0em'>{}</p>", "<p style='font-size:1px'>{}</p>", "<p style='opacity:0'>{}</p>",
+    "<p style='opacity:.0'>{}</p>", "<p style='position:absolute;left:-9999px'>{}</p>", "<video>{}</video>",
+    "<p style='text-indent:-999em'>{}</p>", "<div style='height:0;overflow:hidden'>{}</div>", "<object>{}</object>",
+    "<p style='max-height:0px'>{}</p>", "<p style='clip:rect(0,0,0,0)'>{}</p>", "<canvas>{}</canvas>",
+    "<p style='transform:scale(0)'>{}</p>", "<ruby>a<rp>{}</rp></ruby>",
+    "<p style='clip-path:inset(100%)'>{}</p>", "<noembed>{}</noembed>",
+]  # fmt: skip
+SEEN_STYLES = [
+    "min-height:0", "line-height:0", "opacity:0.5", "font-size:0.9em", "background-color:transparent", "height:0.5em",
+    "font-size:1em", "display:block", "visibility:visible", "left:-99px", "font-size:10px", "opacity:01",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("page", [ARTICLE, "%s"], ids=["page", "fragment"])
+def test_text_that_a_page_hides_is_not_read(page):
+    pytest.importorskip("trafilatura")
+    seen = "<p>Bees make honey in their hives, and a reader sees this paragraph.</p>"
+    for way in HIDDEN_WAYS:
+        text = extract(page % f"{seen}{way.format('a secret instruction')}<p>Ants do not.</p>")
+        assert "secret" not in text and "Bees" in text and "Ants" in text, way
+    for style in SEEN_STYLES:
+        assert "read me" in extract(page % f"{seen}<p style='{style}'>read me, please</p>"), style
 
 
 def test_a_long_text_is_cut_within_both_bounds(world):

@@ -197,7 +197,7 @@ class Sandbox:
     def _remember(self, job: "_Job", result: ProgramVerdict | ProgramRun) -> None:
         """Makes room for a verdict: those that were asked for longest ago are dropped."""
         with self._lock:
-            if self._known.get(job.key) is job.future:
+            if isinstance(result, ProgramVerdict) and self._known.get(job.key) is job.future:
                 self._remembered += _bytes_of(result)
             while self._remembered > MOST_REMEMBERED and (oldest := next(iter(self._known.values()))).done():
                 self._known.popitem(last=False)
