@@ -160,6 +160,10 @@ QUIET, CAUGHT = "with", "tests[0]: line 3 is an assert whose failure is caught"
         ({"tests": ["assert isinstance(add(1, 2), (int, Sum))"]}, "isinstance of the candidate's 'Sum'"),
         ({"tests": ["assert type(Sum(1)) is Sum"], **SUM}, "line 1 asks for the type of an object of the candidate"),
         ({"tests": ["assert repr(Sum(1) * 2) == 'Sum(2)'"], **SUM}, "line 1 asks repr of what an operator made"),
+        (
+            {"tests": ["s = Sum(1)\ns.parts.append(2)\nassert s.parts == [2]"], **SUM},
+            "line 2 changes s.parts, which is a",
+        ),
         ({"tests": ["assert list(3 + Sum(1)) == [4]"], **SUM}, "line 1 asks list of what an operator made of data"),
         (
             {"tests": ["from itertools import count\nassert add(count(1), 2) == 3"]},
@@ -199,6 +203,7 @@ def test_each_mistake_has_its_sentence(changes, sentence):
         {"tests": ["assert Sum(1) == 1 and Sum(2) > Sum(1) and max(Sum(1), Sum(2)) == (2,)"], **SUM},
         {"tests": ["assert Sum(1) + Sum(2) == Sum(3) and str(Sum(1) + Sum(2)) and isinstance(Sum(1), Sum)"], **SUM},
         {"tests": ["try:\n    add(1)\n    assert False\nexcept Bad:\n    pass\nassert add.calls == 1"], **BAD},
+        {"tests": ["seen, s = [], Sum(1)\nseen.append(s)\ns.append(2)\nassert seen[0].parts == [1, 2]"], **SUM},
         {"tests": ["assert add('abc'.count('a'), 2) == 3"]},
         {"tests": ["from itertools import count\nassert add(next(count(1)), 2) == 3"]},
     ],

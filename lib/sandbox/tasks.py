@@ -39,6 +39,7 @@ _BUILTIN_CALLABLES = frozenset(name for name in _BUILTINS if callable(getattr(bu
 _UNFIT = re.compile("[\0\ud800-\udfff]")  # not allowed in a source, a pipe or a file
 _TELL_A_PART = frozenset({"isinstance", "len", "type"})  # of what they are given
 _ASK_A_RESULT = frozenset({"str", "repr", "format", "len", "list", "tuple", "sorted", "iter", "bool"})
+_CHANGES = frozenset({"append", "extend", "insert", "remove", "clear", "sort", "reverse", "add", "discard", "update"})
 _CATCHES = re.compile(r"(?i)\bsuppress$|raises")  # contextlib.suppress, unittest's assertRaises, and names like them
 _NAMED_IN_PROMPT = re.compile(
     r"\b(?:define|implement|write|def)\s+(?:[^`\n]{0,40}`)?(?:def\s+)?(\w+)\s*\(", re.IGNORECASE
@@ -331,6 +332,15 @@ def _only_there(tree: ast.AST, names: set[str], bound: set[str]) -> Iterator[tup
         elif node.func.id in names:
             for endless in (value for value in _passed(node) if _is_endless(value, bound)):
                 yield node.lineno, f"passes {ast.unparse(endless)}, which has no end; pass its first items"
+    objects = [bound_in(node) for node in nodes_in(tree) if isinstance(node, ast.Assign) and _makes(node.value, made)]
+    for call in [node.value for node in nodes_in(tree) if isinstance(node, ast.Expr)]:
+        method = getattr(call, "func", None)
+        part = method.value if isinstance(method, ast.Attribute) and method.attr in _CHANGES else None
+        if isinstance(part, ast.Attribute) and loaded_in(part) & set().union(*objects):
+            yield (
+                call.lineno,
+                f"changes {ast.unparse(part)}, which is a copy of what the candidate has; call its methods",
+            )
 
 
 def _makes(node: ast.AST | None, made: set[str]) -> bool:

@@ -258,7 +258,7 @@ class RemoteObject:
     def __exit__(self, kind: type | None, error: BaseException | None, _: Any) -> bool:
         if kind is not None and not issubclass(kind, Exception):
             return False
-        return _ask(self, "exit", kind.__name__ if kind else "", error.args if error else ()) is True
+        return bool(_ask(self, "exit", kind.__name__ if kind else "", error.args if error else ()))
 
     def __reduce_ex__(self, _: Any) -> NoReturn:
         self.__program__.unsupported("copies an object of the program")
@@ -359,7 +359,7 @@ def _compare(thing: RemoteObject, name: str, others: tuple) -> bool:
         return operated(name, _plain(thing), _plain(other))
     if (thing.__kind__, other.__kind__) != (MADE, MADE):
         thing.__program__.opaque("its order is asked for, but an object of the program cannot stand in for a value")
-    return _ask(thing, "operate", name, others) is True
+    return bool(_ask(thing, "operate", name, others))
 
 
 def _equal(thing: RemoteObject, name: str, other: Any) -> bool:
@@ -367,7 +367,7 @@ def _equal(thing: RemoteObject, name: str, other: Any) -> bool:
     program, equal, both = thing.__program__, name == "__eq__", type(other) is RemoteObject
     if thing is other or (both and thing.__number__ == other.__number__ and not (thing.__made__ or other.__made__)):
         return equal
-    word = _ask(thing, "operate", name, (other,)) is True
+    word = bool(_ask(thing, "operate", name, (other,)))
     if (word == equal) > both or (word > equal and both and MADE not in (thing.__kind__, other.__kind__)):
         program.opaque()
     if word == equal and not (program.is_made_of(thing, other) or program.is_made_of(other, thing)):
