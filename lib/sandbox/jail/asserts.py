@@ -1,6 +1,7 @@
 """A data set's Python, compiled so that its asserts tell what becomes of them before anything can catch that."""
 
 import ast
+import re
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -40,7 +41,7 @@ class Code:
 def noting(text: str, name: str) -> Code:
     """Compiles `text` with notes around its asserts; `name` is its file in tracebacks. Raises compile()'s errors."""
     tree = ast.parse(text, name)
-    if "is" in text:
+    if re.search(r"\bis\b", text):
         tree = ast.fix_missing_locations(_Identities().visit(tree))
     if all(map(_is_straight, tree.body)):  # as in most tests: nothing to note
         asserts = sum(isinstance(node, ast.Assert) for node in tree.body)
