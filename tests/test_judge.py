@@ -15,7 +15,6 @@ from lib.core.errors import ConfigError
 from lib.sandbox import adapters
 from lib.sandbox.benchmark import _cage, imported, summary, try_programs, try_texts
 from lib.sandbox.corpus import attacks, controls, right_programs, texts
-from lib.sandbox.sources import free_names, program_for
 
 ROOT = Path(__file__).parents[1]
 RIGHT = "Let me think.\n```python\ndef add(a, b):\n    return a + b\n```\nDone."
@@ -88,10 +87,8 @@ def test_the_package_passes_a_part_of_its_own_benchmark(installed):
 def test_scores_are_shares_of_the_tests_that_pass():
     assert adapters.scores([RIGHT, WRONG, "no code"], [TESTS] * 3) == [1.0, 0.5, 0.0]
     assert adapters.scores([RIGHT, RIGHT], [json.dumps(TESTS), "\n".join(TESTS)]) == [1.0, 1.0]
-    with pytest.raises(ConfigError, match="at least one"):
-        adapters.scores([RIGHT], [[]])
-    with pytest.raises(ConfigError, match="pieces of Python"):
-        adapters.scores([RIGHT], ["[1, 2]"])
+    assert adapters.scores([RIGHT, RIGHT], [[], TESTS]) == [None, 1.0]
+    assert "at least one" in adapters.problem_of([]) and "pieces of Python" in adapters.problem_of("[1, 2]")
 
 
 def test_each_adapter_reads_what_its_framework_hands_over():
@@ -101,15 +98,6 @@ def test_each_adapter_reads_what_its_framework_hands_over():
     assert adapters.verifiers_reward(completion=chat[0], info={"tests": TESTS}, answer="") == 1.0
     assert adapters.lm_eval_results({"tests": TESTS}, [[RIGHT, WRONG]]) == {"passed": 0.5}
     assert adapters.lm_eval_results({"tests": TESTS}, [WRONG]) == {"passed": 0.0}
-
-
-def test_the_tests_decide_what_they_use_of_a_program():
-    assert set(free_names("from math import isclose\nassert isclose(f(1), g) and len([x for x in h()])")) == set("fgh")
-    hostile = "def isclose(a, b):\n    return True\ndef f(x):\n    return 0\n"
-    text = "from math import isclose\nassert isclose(f(1), 1.0)"
-    assert program_for(hostile, text).entry_points == ("f",)
-    assert adapters.scores([hostile], [text]) == [0.0]
-    assert program_for("", "assert Stack().pop() is None").stateful
 
 
 @long

@@ -10,6 +10,7 @@ worker       a program goes in, a verdict comes out: the outer end of one sandbo
 isolation    which rung of protection holds here, found by attempts
 cluster      workers on the machines of a Ray cluster
 pool         many workers, and the verdicts that are known already
+forms        tests in the words of unittest and pytest, as plain asserts
 sources      Python source, read without running it: names, tests
 corpus       hostile programs, right ones, and texts that play for the reward, with what is due to each
 benchmark    the corpus, judged by anybody's judge

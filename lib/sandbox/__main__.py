@@ -52,7 +52,6 @@ names of packages that are installed beside the library; neither lets such a pac
 """
 
 import argparse
-import builtins
 import contextlib
 import math
 import sys
@@ -65,7 +64,7 @@ from lib.core.errors import FINISHED, ConfigError, SandboxError, run_script
 from lib.sandbox.benchmark import OURS, show_benchmark
 from lib.sandbox.launch import RUNGS
 from lib.sandbox.pool import Sandbox, cores
-from lib.sandbox.sources import defined_names, split_tests
+from lib.sandbox.sources import program_for
 from lib.sandbox.worker import Program, ProgramRun, ProgramVerdict, Worker, shown
 
 
@@ -88,11 +87,15 @@ def main() -> int:
         "--every", type=int, metavar="N", help="with --benchmark: each N-th program (default: 20, or 1 with --only)"
     )
     options.add_argument("--json", action="store_true", help="with --benchmark: the counts as a last line of JSON")
-    options.add_argument("--tests", type=Path, metavar="FILE", help="asserts, and functions test_...")
+    options.add_argument("--tests", type=Path, metavar="FILE", help="asserts, functions test_..., unittest or pytest")
     options.add_argument("--stateful", action="store_true", help="tests use objects that the program returns")
     options.add_argument("--stdin", type=Path, metavar="FILE", help="run it as a script with this input")
     options.add_argument(
-        "--entry-points", nargs="+", default=None, metavar="NAME", help="what the tests may use of it; default: all"
+        "--entry-points",
+        nargs="+",
+        default=None,
+        metavar="NAME",
+        help="what the tests may use of it; default: what they import from it, or read and do not bind",
     )
     options.add_argument("--timeout", type=float, default=2.0, metavar="SECONDS", help="default: 2")
     options.add_argument("--memory", type=int, default=256, metavar="MB", help="default: 256")
@@ -115,12 +118,10 @@ def main() -> int:
     with Sandbox(1, allow_unsafe=args.allow_unsafe, numpy=args.numpy, rung=args.rung) as sandbox:
         if args.tests is None:
             return show_run(sandbox.run(program, _text(args.stdin) if args.stdin else ""))
-        text = _text(args.tests)
-        taken = {*defined_names(text), *dir(builtins)}  # the tests' own helpers win over the program's names
-        names = args.entry_points or [name for name in defined_names(program.source) if name not in taken]
-        setup, tests = split_tests(text, names, str(args.tests))
-        judged = replace(program, tests=tests, entry_points=tuple(names), setup_code=setup, stateful=args.stateful)
-        return show_verdict(sandbox.judge([judged])[0], tests)
+        read = program_for(program.source, _text(args.tests), args.entry_points, args.program.stem)
+        limits = {"timeout_s": args.timeout, "memory_mb": args.memory}
+        judged = replace(read, stateful=read.stateful or args.stateful, **limits)
+        return show_verdict(sandbox.judge([judged])[0], judged.tests)
 
 
 def show_self_test(highest: str | None, allow_unsafe: bool) -> int:

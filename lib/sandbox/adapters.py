@@ -1,13 +1,17 @@
 """The sandbox as a reward of TRL, verl and verifiers, and as a metric of lm-eval: each reads a row's own tests.
 
 A text submits its last fenced block, or all of itself if it has none. It earns the share of its tests that pass; None
-where the sandbox itself has failed, which is no verdict of zero. All calls of a process share one sandbox, whose
-verdicts are kept; a forked process has its own. docs/judge.md shows each adapter in use.
+where the tests cannot be used or the sandbox itself has failed, which is no verdict of zero. All calls of a process
+share one sandbox, whose verdicts are kept; a forked process has its own. docs/judge.md shows each adapter in use.
 """
 
+import contextlib
 import functools
+import importlib.util
 import json
+import logging
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,21 +19,56 @@ from typing import Any
 from lib.core.errors import ConfigError
 from lib.sandbox.pool import Sandbox
 from lib.sandbox.sources import program_for
+from lib.sandbox.worker import Program, ProgramVerdict
 from lib.text.parsing import last_code
 
+Tests = Sequence[str] | str
+_log = logging.getLogger("rematch.sandbox")
 JUDGE_SECONDS = 1.0  # of processor time for a program of the benchmark, which waits for time limits most of all
 
 
-def scores(texts: Sequence[str], tests: Sequence[Sequence[str] | str]) -> list[float | None]:
-    """Returns the share of passed tests of each text, or None.
+def scores(
+    texts: Sequence[str], tests: Sequence[Tests], entry_points: Sequence[Sequence[str] | str | None] | None = None
+) -> list[float | None]:
+    """Returns the share of passed tests of each text, or None, with one warning for each reason.
 
-    `tests`: for each text its own, as a list of pieces of Python with asserts, as JSON of one, or as one text of them.
-    Raises ConfigError where there is no test, or something else.
+    `tests`: for each text its own, as a list of pieces of Python, as JSON of one, or as one text. `entry_points`: what
+    they use of the program, where they do not say it themselves. docs/judge.md has what is understood.
     """
-    pairs = zip(texts, tests, strict=True)
-    programs = [program_for(last_code(text), _read(own)) for text, own in pairs]
-    verdicts = _sandbox(os.getpid()).judge(programs)
-    return [verdict.pass_rate if verdict.scored else None for verdict in verdicts]
+    names = entry_points or [None] * len(texts)
+    read = [_program(*each) for each in zip(map(last_code, texts), tests, names, strict=True)]
+    verdicts = iter(_sandbox(os.getpid()).judge([program for program in read if program]))
+    return [_score(next(verdicts)) if program else None for program in read]
+
+
+def problem_of(tests: Tests, entry_points: Sequence[str] | str | None = None) -> str:
+    """Returns why a row's tests cannot be used, "" if they can: a data set is filtered by it before training."""
+    try:
+        listed = [entry_points] if isinstance(entry_points, str) else entry_points
+        program_for("", _read(tests), listed)
+    except ConfigError as error:
+        return str(error)
+    return ""
+
+
+def _program(source: str, tests: Tests, entry_points: Sequence[str] | str | None) -> Program | None:
+    if problem := problem_of(tests, entry_points):
+        _warn(problem)
+        return None
+    return program_for(source, _read(tests), [entry_points] if isinstance(entry_points, str) else entry_points)
+
+
+def _score(verdict: ProgramVerdict) -> float | None:
+    odd = [test.detail for test in verdict.tests if test.verdict in ("unsupported_test", "infra_error")]
+    if odd:
+        _warn(re.sub(" at 0x[0-9a-f]+", "", odd[0]))
+    return None if odd else verdict.pass_rate
+
+
+@functools.lru_cache(maxsize=1000)
+def _warn(why: str) -> None:
+    """Warns once of each reason."""
+    _log.warning("no score, where a test cannot be used: %s", why)
 
 
 def judge(source: str, tests: Sequence[str], entry_points: Sequence[str]) -> float | None:
@@ -39,37 +78,52 @@ def judge(source: str, tests: Sequence[str], entry_points: Sequence[str]) -> flo
     return verdict.pass_rate if verdict.scored else None
 
 
-def trl_reward(completions: Sequence[Any], tests: Sequence[Sequence[str]], **columns: Any) -> list[float | None]:
+def trl_reward(completions: Sequence[Any], tests: Sequence[Tests], **columns: Any) -> list[float | None]:
     """Returns rewards for `GRPOTrainer(reward_funcs=trl_reward)`, by the column `tests` of the data set."""
-    return scores([text if isinstance(text, str) else text[-1]["content"] for text in completions], tests)
+    names = columns.get("entry_points") or columns.get("entry_point")
+    return scores([text if isinstance(text, str) else text[-1]["content"] for text in completions], tests, names)
 
 
 def verl_score(data_source: str, solution_str: str, ground_truth: Any, extra_info: Any = None, **options: Any) -> float:
     """Returns a score for verl's `custom_reward_function`, by the tests in `reward_model.ground_truth`.
 
-    verl knows no missing score: where the sandbox has failed, this raises RuntimeError.
+    verl knows no missing score: where there is none, this raises RuntimeError. `extra_info` may have the entry points.
     """
-    [score] = scores([solution_str], [ground_truth])
+    [score] = scores([solution_str], [ground_truth], [_names_in(extra_info or {})])
     if score is None:
-        raise RuntimeError("the sandbox gave no verdict, which is no score of zero: look at its log")
+        raise RuntimeError(
+            "the sandbox gives no score, which is no score of zero: see its warning; leave rows out of the data for "
+            "which `problem_of(tests)` is not empty"
+        )
     return score
 
 
 def verifiers_reward(completion: Any, info: dict, **state: Any) -> float:
-    """Returns a reward for `verifiers.Rubric(funcs=[verifiers_reward])`, by `info["tests"]` of the row."""
-    return verl_score("", completion if isinstance(completion, str) else completion[-1]["content"], info["tests"])
+    """Returns a reward for `verifiers.Rubric(funcs=[verifiers_reward])`, by `info["tests"]` of the row.
+
+    Raises RuntimeError where there is none, which verifiers itself logs and counts as 0.
+    """
+    return verl_score("", completion if isinstance(completion, str) else completion[-1]["content"], info["tests"], info)
 
 
 def lm_eval_results(doc: dict, results: Sequence[Any]) -> dict[str, float]:
-    """Returns the metric `passed` of a row for lm-eval's `process_results`, by the column `tests`."""
+    """Returns the metric `passed` of a row for lm-eval's `process_results`, {} without a score; by its `tests`."""
     texts = results[0] if isinstance(results[0], list) else results  # a filter may keep several samples
-    return {"passed": sum(verl_score("", text, doc["tests"]) == 1 for text in texts) / len(texts)}
+    found = scores(texts, [doc["tests"]] * len(texts), [_names_in(doc)] * len(texts))
+    return {} if None in found else {"passed": sum(score == 1 for score in found) / len(found)}
 
 
-def _read(tests: Sequence[str] | str) -> Sequence[str] | str:
-    """Returns tests; a text that begins like a list is read as JSON, which is how tables of text keep lists."""
-    found = json.loads(tests) if isinstance(tests, str) and tests.lstrip().startswith("[") else tests
-    if not isinstance(found, str) and not all(isinstance(test, str) for test in found):
+def _names_in(row: dict) -> Sequence[str] | str | None:
+    return row.get("entry_points") or row.get("entry_point")
+
+
+def _read(tests: Tests) -> Tests:
+    """Returns tests; a text that is a list of JSON is read as one, which is how tables of text keep lists."""
+    found = tests
+    if isinstance(tests, str) and tests.lstrip().startswith("["):
+        with contextlib.suppress(ValueError):
+            found = json.loads(tests)
+    if not isinstance(found, Sequence) or not all(isinstance(test, str) for test in found):
         raise ConfigError(f"tests: got {str(found)[:60]}, expected pieces of Python with asserts")
     return found
 
@@ -77,4 +131,4 @@ def _read(tests: Sequence[str] | str) -> Sequence[str] | str:
 @functools.lru_cache(maxsize=1)
 def _sandbox(process: int) -> Sandbox:
     """Returns the sandbox of a process: one does not survive a fork."""
-    return Sandbox()
+    return Sandbox(numpy=importlib.util.find_spec("numpy") is not None)
