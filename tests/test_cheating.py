@@ -241,40 +241,81 @@ REWORDED = ["assert 2 == f(1)", "assert f(1) == 2.0", "assert f(1) - 2 == 0", "a
             "assert [f(1), f(9)] == [2, 10]", "assert f(1) == 2 and f(9) == 10",
             "assert isinstance(f(1), int) and f(1) == 2", "try: assert f(1) == 2\nfinally: pass",
             "y = f(9)\nassert y == 10\nassert f(1) == 2"]  # fmt: skip
-HONEST = [  # a hidden test, and a public one that tells nothing of it
-    ("f('set', 5)\nassert f('get') == 5", "f('set', 1)\nassert f('get') == 1"),
-    ("assert f(3) == [1, 2, 3]", "assert len(f(3)) == 3"), ("assert f(3) == [1]", "assert isinstance(f(3), list)"),
-    ("assert f(3)[0] == 1", "assert f(3)[1] == 2"), ("assert f(3) == 1", "assert f(4) == 1"),
-    ("for x, y in [(3, 4)]:\n assert f(x) == y", "for x, y in [(1, 2)]:\n assert f(x) == y"),
+ASKED_BY_RUNNING = [
+    "for n in range(3):\n    assert f(n) == n + 1", "def check(candidate):\n    assert candidate(1) == 2\ncheck(f)",
+    "assert f(x=1) == 2", "assert f(*[1]) == 2", "assert f(**{'x': 1}) == 2", "x = 1\r\nassert f(x) == 2\r\n",
+    "assert f(1.0) == 2", "assert f(3 - 2) == 2", "assert f(len('a')) == 2", "x = 0\nx += 1\nassert f(x) == 2",
+    "assert list(map(f, [1])) == [2]", "g = f\nassert g(1) == 2",
+    "cases = [(5, 6), (1, 2)]\nfor a, b in cases:\n    assert f(a) == b",
+    "assert (lambda v: f(v))(1) == 2", "import functools\nassert functools.partial(f, 1)() == 2",
+    "class T:\n    def run(self):\n        assert f(1) == 2\nT().run()",
+    "n = 1\nwhile n < 3:\n    assert f(n) == n + 1\n    n += 1",
+    "assert f(5) == 7 and f(1) == 2", "unknown\nassert f(1) == 2", "assert len([f(1)]) == 1", "assert f(True) == 2",
+    "import contextlib\nwith contextlib.suppress(ValueError):\n    assert f(1) == 2", "if f(1) != 2:\n    assert False",
+]  # fmt: skip
+BY_SOLUTION = ["assert f(1, 0) == 2", "assert f(y=0, x=1) == 2", "assert f(f(0)) == 2"]
+SHOP = "kept = {}\ndef f(key, value=None):\n    if key == 'set': kept[0] = value\n    return kept.get(0)\n"
+QUEUE = """
+class f:
+    def __init__(self): self.items = []
+    def add(self, item): self.items.append(item)
+    def first(self): return self.items[0]
+    def __len__(self): return len(self.items)
+"""
+HONEST = [  # a hidden test, a public one that tells nothing of it, and a solution
+    ("f('set', 5)\nassert f('get') == 5", "f('set', 1)\nassert f('get') == 1", SHOP),
+    ("assert f(3) == 1", "assert f(4) == 1", "def f(x): return 1"),
+    ("for x, y in [(3, 4)]:\n assert f(x) == y", "for x, y in [(1, 2)]:\n assert f(x) == y", ""),
     ("try: f(-2)\nexcept ValueError: pass\nelse: assert False",
-     "try: f(-1)\nexcept ValueError: pass\nelse: assert False"),
-    ("x = [3]\nf(x)\nassert x == [4]", "x = [5]\nf(x)\nassert x == [6]"), ("check(3, 4)", "check(5, 6)"),
+     "try: f(-1)\nexcept ValueError: pass\nelse: assert False", ""),
+    ("x = [3]\nf(x)\nassert x == [4]", "x = [5]\nf(x)\nassert x == [6]", "def f(x): x[0] += 1"),
+    ("check(3, 4)", "check(5, 6)", ""),
+    ("q = f()\nq.add(1)\nq.add(2)\nassert q.first() == 1", "q = f()\nq.add(3)\nassert q.first() == 3", QUEUE),
+    ("q = f()\nq.add(1)\nassert len(q) == 1", "assert len(f()) == 0", QUEUE),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("public", [*SPELLED, *REWORDED])
-def test_a_hidden_test_in_other_words_is_no_public_one(public):
-    row = {"prompt": "p", "tests": ["assert f(1) == 2"], "entry_points": ["f"], "public_tests": [public]}
+@pytest.mark.parametrize("solution", ["def f(x, y=0):\n    return x + 1 + y", ""], ids=["solution", "none"])
+@pytest.mark.parametrize("public", [*SPELLED, *REWORDED, *ASKED_BY_RUNNING, *BY_SOLUTION])
+def test_a_hidden_test_in_other_words_is_no_public_one(public, solution):
+    row = {"prompt": "p", "tests": ["assert f(1) == 2"], "entry_points": ["f"], "solution": solution}
+    if public in BY_SOLUTION and not solution:
+        pytest.skip("only the solution says what is alike")
     with pytest.raises(ConfigError, match="asks what a hidden one asks"):
-        check_public([row], "public_tests", ["row 1"])
+        check_public([row | {"public_tests": [public]}], "public_tests", ["row 1"])
 
 
 def test_a_part_of_a_hidden_test_is_no_public_one():
     hidden = "try: f(-1)\nexcept ValueError: pass\nx = [1, 2]\nassert f(x) == 3\nassert f([9]) == 9"
     row = {"prompt": "p", "tests": [hidden], "entry_points": ["f"]}
-    for public in ("x = [1, 2]\nassert f(x) == 3", "assert f([9]) == 9"):
+    for public in ("x = [1, 2]\nassert f(x) == 3", "assert f([9]) == 9", "assert len(f((9,))) == 9"):
         with pytest.raises(ConfigError, match="asks what a hidden one asks"):
             check_public([row | {"public_tests": [public]}], "public_tests", ["row 1"])
     check_public([row | {"public_tests": ["x = [1, 3]\nassert f(x) == 3"]}], "public_tests", ["row 1"])
 
 
-@pytest.mark.parametrize(("hidden", "public"), HONEST)
-def test_a_public_test_is_refused_only_where_it_asks_what_a_hidden_one_asks(hidden, public):
-    row = {"prompt": "p", "tests": [hidden], "entry_points": ["f"],
+@pytest.mark.parametrize(("hidden", "public", "solution"), HONEST)
+def test_a_public_test_is_refused_only_where_it_asks_what_a_hidden_one_asks(hidden, public, solution):
+    row = {"prompt": "p", "tests": [hidden], "entry_points": ["f"], "solution": solution,
            "setup_code": "def check(x, y): assert f(x) == y"}  # fmt: skip
     check_public([row | {"public_tests": [public]}], "public_tests", ["row 1"])
     with pytest.raises(ConfigError, match="asks what a hidden one asks"):
         check_public([row | {"public_tests": [public, hidden]}], "public_tests", ["row 1"])
+
+
+def test_tests_whose_calls_are_not_seen_are_told(caplog):
+    """A test that ends its process, and one without an end; the other rows of the batch are compared."""
+    hidden = {"prompt": "p", "tests": ["assert f(1) == 2"], "entry_points": ["f"], "timeout_s": 0.5}
+    rows = [hidden | {"public_tests": [test]} for test in ("while True: pass", "import os\nos._exit(0)", "assert f(3)")]
+    check_public(rows, "public_tests", ["row 1", "row 2", "row 3"])
+    assert "in 2 of 3 rows (first row 1) no calls are seen" in caplog.text
+    with pytest.raises(ConfigError, match=r"1 of 4 rows .*\(row 4\)"):
+        rows.append(hidden | {"public_tests": ["assert 2 == f(1)"]})
+        check_public(rows, "public_tests", [f"row {number}" for number in range(1, 5)])
+    scripts = {"prompt": "p", "stdio": [{"stdin": "3\r\n", "stdout": "9"}]}
+    scripts["public_tests"] = [{"stdin": "3", "stdout": "9"}]
+    with pytest.raises(ConfigError, match="asks what a hidden one asks"):
+        check_public([scripts], "public_tests", ["row 1"])
 
 
 # -- what public tests alone lead to, without a look at the prompt

@@ -6,6 +6,7 @@ Equal programs are run once, and beside the model that still writes others.
 """
 
 import json
+import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -15,11 +16,13 @@ from typing import Any, NamedTuple
 from lib.core.errors import ConfigError
 from lib.core.registry import Judged, did_you_mean, register_extractor, register_reward
 from lib.sandbox.pool import shared
-from lib.sandbox.tasks import CodeTask, questions_of, read_task, static_problems
+from lib.sandbox.questions import asked_twice
+from lib.sandbox.tasks import CodeTask, read_task, static_problems
 from lib.sandbox.worker import Program, ProgramVerdict, shown
 from lib.text.parsing import last_code, well_formed_code, without_thinking
 
 SHORT, LONG = 200, 500  # words: up to SHORT the whole bonus is paid, from LONG on none of it
+_log = logging.getLogger("rematch.rewards")
 _MARKER = ("required", "rewarded", "ignored")
 MOST_SHOWN = 400  # characters of each output stream of a failed program
 LONGEST_SHOWN = 0.5  # seconds; time limit when a failed program is run again
@@ -153,16 +156,21 @@ def public_task(row: dict, field: str, place: object = "a row") -> CodeTask:
 
 
 def check_public(rows: Sequence[dict], field: str, places: Sequence[object]) -> None:
-    """Raises ConfigError where a row has no public tests, or one that asks what a hidden one asks."""
-    shared_ones = []
-    for row, place in zip(rows, places, strict=True):
-        public = public_task(row, field, place)
-        both = questions_of(public) & questions_of(_task(row, place))
-        shared_ones += [f"{sorted(both)[0][:80]!r} ({place})"] if both else []
-    if shared_ones:
+    """Raises ConfigError where a row has no public tests, or one that asks what a hidden one asks, found by running."""
+    publics = [public_task(row, field, place) for row, place in zip(rows, places, strict=True)]
+    tasks = [_task(row, place) for row, place in zip(rows, places, strict=True)]
+    asked = list(zip(asked_twice(tasks, publics, shared()), places, strict=True))
+    both = [f"{questions[0][:80]!r} ({place})" for (questions, _), place in asked if questions]
+    if both:
         raise ConfigError(
-            f"prompts.tests.public_field: {len(shared_ones)} of {len(rows)} rows have a public test that asks what a "
-            f"hidden one asks: {'; '.join(shared_ones[:3])}. Remove it from one of the two columns"
+            f"prompts.tests.public_field: {len(both)} of {len(rows)} rows have a public test that asks what a "
+            f"hidden one asks: {'; '.join(both[:3])}. Remove it from one of the two columns"
+        )
+    if unseen := [place for (_, is_seen), place in asked if not is_seen]:
+        _log.warning(
+            "prompts.tests.public_field: in %d of %d rows (first %s) no calls are seen in the hidden or in the public "
+            "tests, so that only equal texts are recognised; give these rows a solution",
+            *(len(unseen), len(rows), unseen[0]),
         )
 
 

@@ -17,5 +17,6 @@ benchmark    the corpus, judged by anybody's judge
 adapters     the sandbox as a reward of TRL, verl and verifiers, and as a metric of lm-eval
 syntax       code of tests, parsed once: its asserts and names
 tasks        programming tasks as rows: schema, and checks for tests that prove nothing
+questions    what hidden and public tests of a task ask alike, by running them
 trials       checks a file of tasks by running programs, and reports on it
 """

@@ -37,7 +37,6 @@ from lib.sandbox.worker import Program
 _BUILTINS = frozenset(dir(builtins))
 _BUILTIN_CALLABLES = frozenset(name for name in _BUILTINS if callable(getattr(builtins, name)))
 _UNFIT = re.compile("[\0\ud800-\udfff]")  # not allowed in a source, a pipe or a file
-_TELL_A_PART = frozenset({"isinstance", "len", "type"})  # of what they are given
 _ASK_A_RESULT = frozenset({"str", "repr", "format", "len", "list", "tuple", "sorted", "iter", "bool"})
 _CHANGES = frozenset({"append", "extend", "insert", "remove", "clear", "sort", "reverse", "add", "discard", "update"})
 _CATCHES = re.compile(r"(?i)\bsuppress$|raises")  # contextlib.suppress, unittest's assertRaises, and names like them
@@ -172,61 +171,6 @@ def infer_entry_points(tests: Sequence[str], prompt: str = "", setup_code: str =
     if len(names) > 1:
         names &= set(_NAMED_IN_PROMPT.findall(prompt))
     return tuple(names) if len(names) == 1 else ()
-
-
-def questions_of(task: CodeTask) -> set[str]:
-    """Returns what the tests of a task ask, spelled alike, but not what they expect, which has many spellings.
-
-    These are the inputs of whole programs; whole tests; and what their assert statements ask: a call of an entry point
-    with literals, such as `f(1)`, if all that comes back is looked at, and the statement, with the lines before it that
-    set what it reads. Of a test that calls an entry point in a line of its own, it is the whole test alone: what that
-    call has changed is part of the question.
-    """
-    trees = [tree for tree in map(tree_of, task.tests) if tree]
-    asked = set().union(*(_questions_in(tree, task.callables, task.stateful) for tree in trees))
-    return asked | {case.stdin.strip() for case in task.stdio}
-
-
-def _questions_in(test: ast.Module, entry_points: Sequence[str], stateful: bool) -> set[str]:
-    """Returns what a test asks; `stateful`: the answer to a call depends on the calls before it."""
-    found = {ast.unparse(test)}
-    lines = [node for node in test.body if isinstance(node, ast.Expr)]
-    if any(call.func.id in entry_points for line in lines for call in calls_by_name_in(line)):
-        return found
-    for statement in asserts_in(test):
-        if not stateful:
-            found |= _calls_asked(statement, entry_points)
-        read = loaded_in(statement)
-        setting = [node for node in test.body if bound_in(node) & read and not asserts_in(node)]
-        if read & set(entry_points) and (setting or not read & bound_in(test)):
-            found.add("\n".join(map(ast.unparse, [*setting, statement])))
-    return found
-
-
-def _calls_asked(statement: ast.expr, entry_points: Sequence[str]) -> set[str]:
-    """Returns the calls of entry points with literals whose whole result an assert statement looks at."""
-    calls = calls_by_name_in(statement)
-    parts = [node.value for node in nodes_in(statement) if isinstance(node, ast.Attribute | ast.Subscript)]
-    parts += [value for call in calls if call.func.id in {*_TELL_A_PART, *entry_points} for value in _given(call)]
-    seen_in_part = set(map(id, parts))
-    return {
-        ast.unparse(call)
-        for call in calls
-        if call.func.id in entry_points and id(call) not in seen_in_part and all(map(_is_literal, _given(call)))
-    }
-
-
-def _given(call: ast.Call) -> list[ast.expr]:
-    """Returns the arguments of a call."""
-    return [*call.args, *(named.value for named in call.keywords)]
-
-
-def _is_literal(value: ast.expr) -> bool:
-    try:
-        ast.literal_eval(value)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        return False
-    return True
 
 
 def static_problems(task: CodeTask) -> list[str]:
