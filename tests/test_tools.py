@@ -59,6 +59,17 @@ def silent(): raise KeyError
 def slow_server(): raise TimeoutError("the server is slow")
 def odd(): raise Odd("odd")
 def leaves(): sys.exit(3)
+class Unsaid(Exception):
+    def __str__(self): raise ValueError("no text")
+class Left(BaseException):
+    def __str__(self): sys.exit(3)
+class Number(Exception):
+    def __str__(self): return 3
+def unsaid(): raise Unsaid
+def left(): raise Left
+def number(): raise Number
+async def a_unsaid(): raise Unsaid
+async def a_left(): raise Left
 def own_error(): return {"error": "no such page"}
 def prints():
     print("a tool prints")
@@ -278,6 +289,11 @@ def test_an_unknown_tool(mine):
         ("a_odd", {"error": "Odd: odd"}),
         ("leaves", {"error": "SystemExit: 3"}),
         ("a_leaves", {"error": "SystemExit: 3"}),
+        ("unsaid", {"error": "Unsaid"}),
+        ("a_unsaid", {"error": "Unsaid"}),
+        ("left", {"error": "Left: "}),
+        ("a_left", {"error": "Left: "}),
+        ("number", {"error": "Number"}),
         ("a_cancels", {"error": "no more"}),
         ("own_error", {"error": "no such page"}),
         ("nothing", {"result": None}),

@@ -168,7 +168,7 @@ class Toolbox:
         except UserError:
             raise
         except (Exception, asyncio.CancelledError) as error:  # a tool's own bugs are told to the model, too
-            return {"error": str(error) or type(error).__name__}
+            return {"error": _text_of(error) or type(error).__name__}
         is_error = isinstance(result, dict) and list(result) == ["error"]
         return result if is_error else {"result": result}
 
@@ -190,7 +190,15 @@ def _no_exits(*meant: type[BaseException]) -> Iterator[None]:
     except BaseException as error:
         if isinstance(error, (Exception, *meant)):
             raise
-        raise RuntimeError(f"{type(error).__name__}: {error}") from error
+        raise RuntimeError(f"{type(error).__name__}: {_text_of(error)}") from error
+
+
+def _text_of(error: BaseException) -> str:
+    """Returns an error's text, "" if making it fails: that is a tool's own code, too."""
+    try:
+        return str(error)
+    except (Exception, SystemExit):
+        return ""
 
 
 def _without_titles(schema: Any) -> Any:
