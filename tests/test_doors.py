@@ -139,6 +139,12 @@ FORGOTTEN = [  # a name that only a test calls
     "from scipy.special import near\nassert area(2) == near(12)", "import scipy\nassert area(2) == scipy.near(12)",
     "from solution import area\nfrom helpers import near\nassert near(area(2), 12)", "assert area(2) == pi",
     "ok = []\nok.append(isclose(area(2), 12.566))\nassert ok[0]", "assert Counter([area(2)]) == Counter([12.566])",
+    "match area(2):\n    case x:\n        assert isclose(x, 12)", "def test(x=area(2)):\n    assert isclose(x, 12)",
+    "import pytest\n@pytest.mark.parametrize('x', [area(2)])\ndef test(x):\n    assert isclose(x, 12)",
+    "class C:\n    def check(self, x):\n        assert isclose(x, 12)\nC().check(area(2))",
+    "assert all(map(isclose, [area(2)], [12]))",
+    "try:\n    raise ValueError(area(2))\nexcept ValueError as e:\n    assert isclose(e.args[0], 12)",
+    "if isclose(area(2), 12):\n    ok = True\nassert ok", "from solution import *\nassert isclose(area(2), 12)",
 ]  # fmt: skip
 
 
@@ -220,6 +226,9 @@ ROWS = {  # by row of the table: tests, and what else a row of data has
 }  # fmt: skip
 REFUSED = {
     "fixtures": "import pytest\n@pytest.fixture\ndef one():\n    return 1\ndef test(one):\n    assert add(one, 2) == 3",
+    "hooks": "def setup_module():\n    pass\ndef test():\n    assert add(1, 2) == 3",
+    "decorators": "import unittest\n@unittest.skip('')\ndef test():\n    assert add(1, 2) == 3",
+    "files": "def test():\n    assert add(open('x').read(), '') == '3'",
     "skips": "import pytest\n@pytest.mark.skipif(True, reason='')\ndef test():\n    assert add(1, 2) == 3",
     "patches and captured output": "def test(capsys):\n    assert add(1, 2) == 3",
     "other packages": "import pandas as pd\nassert add(1, 2) == pd.DataFrame().size + 3",

@@ -20,8 +20,11 @@ from lib.core.errors import ConfigError
 
 _IN_JAIL = {*sys.stdlib_module_names, "numpy"}
 _APART = {  # what acts on one process alone
-    "capfd", "capsys", "monkeypatch", "patch", "redirect_stderr", "redirect_stdout", "stderr", "stdin", "stdout",
+    "assertLogs", "assertNoLogs", "assertWarns", "assertWarnsRegex", "capfd", "caplog", "capsys", "catch_warnings",
+    "environ", "monkeypatch", "patch", "redirect_stderr", "redirect_stdout", "setenv", "stderr", "stdin", "stdout",
 }  # fmt: skip
+_NOT_HERE = {"input", "open", "subprocess", "tempfile"}  # names of what nothing in a sandbox can do
+_HOOKS = {"setUpModule", "setup_class", "setup_function", "setup_module", "skipTest", "teardown_function"}
 _DECIDING = {f"mark.{name}" for name in ("skip", "skipif", "xfail", "usefixtures", "asyncio")}  # what becomes of a test
 APPROX = """
 class _approx:
@@ -52,6 +55,7 @@ try:
     ...
 except ({kinds}) as _raised:
     {name} = __import__('types').SimpleNamespace(value=_raised, exception=_raised, type=type(_raised))
+    {name}.match = lambda text, error=_raised: __import__('re').search(text, str(error))
     assert __import__('re').search({text}, str(_raised))
 else:
     assert False, 'nothing was raised'
@@ -78,10 +82,12 @@ class Rewriting(ast.NodeTransformer):
             raise ConfigError(f"tests: import {sorted(strange)[0]}, which programs are judged without: remove it")
         for node in nodes:
             self._read(node)
-            words = {getattr(node, "attr", None), getattr(node, "id", None), getattr(node, "arg", None)}
-            if apart := words & _APART:
+            name = getattr(node, "id", getattr(node, "name", None))
+            words = {name, getattr(node, "attr", None), getattr(node, "arg", None)}
+            if apart := words & _APART or {name} & _NOT_HERE or words & _HOOKS:
                 raise ConfigError(
-                    f"tests: use {apart.pop()}, but the program runs in another process: test what it returns"
+                    f"tests: use {apart.pop()}, but the program runs in a process of its own, without files: test "
+                    "what it returns"
                 )
             if isinstance(node, ast.Await):
                 raise ConfigError(

@@ -117,6 +117,11 @@ class _Reading:
         top = [node for tree in trees for node in tree.body]
         self._functions = {node.name: node for node in top if isinstance(node, ast.FunctionDef)}
         self._classes = {node.name: node for node in top if isinstance(node, ast.ClassDef)}
+        self._parameters: dict[str, set[str]] = {}  # by name of a function or method
+        for node in self._nodes:
+            if isinstance(node, ast.FunctionDef):
+                own = {part.arg for part in ast.walk(node.args) if isinstance(part, ast.arg)}
+                self._parameters.setdefault(node.name, set()).update(own - {"self", "cls"})
         self._calls_in_tests = [node for node in self._nodes if isinstance(node, ast.Call)]
         self._asserting = {name for name, node in self._functions.items() if any(map(_asserts, node.body))}
         while more := {name for name, node in self._functions.items() if _loads(node) & self._asserting}:
@@ -127,9 +132,12 @@ class _Reading:
     def program(self, declared: tuple[str, ...] | None) -> Program:
         """Returns the program without its source. Raises ConfigError."""
         units = list(self._units(declared))
+        for node in (node for unit in units if unit.is_call for tree in unit.nodes for node in ast.walk(tree)):
+            self._nodes.append(node)
+            self._parents |= dict.fromkeys(ast.iter_child_nodes(node), node)
         names = self._entry_points(units, declared)
         flows = self._flows(set(names))
-        if declared is None and not self._rewriting.names:
+        if declared is None and (self._rewriting.star or not self._rewriting.names):
             self._check_apart(set(names), flows)
         self._check_use(set(names), declared is not None or bool(self._rewriting.names))
         for unit in units:  # what asserts nothing of the program is no test of it
@@ -237,17 +245,29 @@ class _Reading:
             yield _names(node.target), _loads(node.value)
         elif isinstance(node, ast.For | ast.comprehension):
             yield _names(node.target), _loads(node.iter)
+        elif isinstance(node, ast.If | ast.While | ast.Try):  # what is set there depends on what is asked
+            asked = node.body if isinstance(node, ast.Try) else [node.test]
+            stored = (part for part in ast.walk(node) if isinstance(getattr(part, "ctx", None), ast.Store))
+            caught = {str(handler.name) for handler in getattr(node, "handlers", [])}
+            yield caught.union(*map(_names, stored)), set().union(*map(_loads, asked))
         elif isinstance(node, ast.withitem) and node.optional_vars:
             yield _names(node.optional_vars), _loads(node.context_expr)
         elif isinstance(node, ast.FunctionDef | ast.ClassDef):
             yield {node.name}, _loads(node)
+            if isinstance(node, ast.FunctionDef):
+                yield (
+                    self._parameters[node.name],
+                    set().union(*map(_loads, [*node.args.defaults, *node.decorator_list])),
+                )
+        elif isinstance(node, ast.Match):
+            bound = {getattr(part, "name", None) for part in ast.walk(node)} - {None}
+            yield {str(name) for name in bound}, _loads(node.subject)
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):  # for what it does to its arguments
-            yield _loads(node.value), _loads(node.value.func)
+            yield _loads(node.value), _loads(node.value)
         elif isinstance(node, ast.Call):
             given = set().union(*map(_loads, [*node.args, *node.keywords]))
-            if isinstance(node.func, ast.Name) and node.func.id in self._functions:
-                yield {arg.arg for arg in self._functions[node.func.id].args.args}, given
-            elif isinstance(node.func, ast.Attribute):
+            yield self._parameters.get(ast.unparse(node.func).rpartition(".")[2], set()), given
+            if isinstance(node.func, ast.Attribute):
                 yield _names(node.func.value), given
 
     def _asks(self, unit: _Unit, names: set[str], flows: dict[str, set[str]]) -> bool:
@@ -415,6 +435,8 @@ def _is_idle(node: ast.stmt) -> bool:
 def _call_of(function: ast.FunctionDef, cases: list[tuple[list[str], str, bool]], called: str) -> str:
     """Returns the call of a test, with the values of its `parametrize`. Raises ConfigError for other parameters."""
     given = {name for names, *_ in cases for name in names}
+    if function.decorator_list:
+        raise ConfigError(f"tests: {function.name} has a decorator that is not understood: remove it")
     needed = len(function.args.args) - len(function.args.defaults)
     parameters = [arg.arg for arg in function.args.args["." in called : needed]]
     if missing := [name for name in parameters if name not in given]:
