@@ -9,6 +9,7 @@ import ast
 import builtins
 import functools
 import importlib
+import re
 import symtable
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -89,21 +90,22 @@ def _read(tests: str | tuple[str, ...], declared: tuple[str, ...] | None, module
     if not pieces:
         raise ConfigError("tests: got an empty list, expected at least one piece of Python with an assert")
     try:
-        pieces = tuple(piece.removeprefix("\ufeff") for piece in pieces)
+        pieces = tuple(re.sub("\r\n?", "\n", piece.removeprefix("\ufeff")) for piece in pieces)
         trees = [ast.parse(piece) for piece in pieces]
         for tree in trees:
             tree.body = [node for node in tree.body if not _is_idle(node)]
         rewriting = Rewriting(trees, module)
         before = [[ast.dump(node) for node in tree.body] for tree in trees]
         trees = [rewriting.visit(tree) for tree in trees]
+        split = [piece.encode().split(b"\n") for piece in pieces]
         trees = [ast.fix_missing_locations(tree) for tree in trees]
         rewriting.check(trees)
         texts = [
-            [_text(node, piece, ast.dump(node) != was) for node, was in zip(tree.body, dumps, strict=True)]
-            for tree, piece, dumps in zip(trees, pieces, before, strict=True)
+            [_text(node, lines, ast.dump(node) != was) for node, was in zip(tree.body, dumps, strict=True)]
+            for tree, lines, dumps in zip(trees, split, before, strict=True)
         ]
     except (SyntaxError, ValueError, RecursionError, MemoryError, IndexError) as error:
-        raise ConfigError(f"tests: do not parse ({error}); fix them") from error
+        raise ConfigError(f"tests: do not parse ({str(error) or type(error).__name__}); fix them") from error
     return _Reading(trees, texts, rewriting, isinstance(tests, str)).program(declared)
 
 
@@ -140,8 +142,10 @@ class _Reading:
         if declared is None and (self._rewriting.star or not self._rewriting.names):
             self._check_apart(set(names), flows)
         self._check_use(set(names), declared is not None or bool(self._rewriting.names))
+        given = [call.args for call in self._calls_in_tests if any(flows.get(name) for name in _loads(call.func))]
+        changed = set().union(*(_loads(arg) for args in given for arg in args))  # perhaps, by the program
         for unit in units:  # what asserts nothing of the program is no test of it
-            unit.asserts = unit.asserts and (unit.is_call or self._asks(unit, set(names), flows))
+            unit.asserts = unit.asserts and (unit.is_call or self._asks(unit, set(names), flows, changed))
         setup, tests = _divided(units, set(names))
         if not tests:
             raise ConfigError("tests: got no assert at top level and no function test_..., expected at least one test")
@@ -270,14 +274,12 @@ class _Reading:
             if isinstance(node.func, ast.Attribute):
                 yield _names(node.func.value), given
 
-    def _asks(self, unit: _Unit, names: set[str], flows: dict[str, set[str]]) -> bool:
+    def _asks(self, unit: _Unit, names: set[str], flows: dict[str, set[str]], changed: set[str]) -> bool:
         """True if an assert of a unit depends on an answer of the program, or a function that asserts is called."""
         nodes = [node for statement in unit.nodes for node in ast.walk(statement)]
         asked = [node.test for node in nodes if isinstance(node, ast.Assert)]
         asked += [node for node in nodes if isinstance(node, ast.Call) and _calls(node, self._asserting)]
         calls = [part for node in asked for part in ast.walk(node) if isinstance(part, ast.Call)]
-        given = [call.args for call in self._calls_in_tests if any(flows.get(name) for name in _loads(call.func))]
-        changed = set().union(*(_loads(arg) for args in given for arg in args))  # perhaps, by the program
         read = {name for part in asked for name in _loads(part)} - {*self._functions, *self._classes, *names}
         return any(isinstance(node, ast.Raise | ast.Try) for node in nodes) or any(
             flows.get(name) or name in changed for name in read.union(*map(_loads, calls))
@@ -419,10 +421,13 @@ def _names_of(statement: ast.stmt, text: str) -> tuple[set[str], set[str], set[s
     return binds, now, later
 
 
-def _text(node: ast.stmt, source: str, is_changed: bool) -> str:
+def _text(node: ast.stmt, lines: list[bytes], is_changed: bool) -> str:
     if is_changed or getattr(node, "decorator_list", None):  # which stand before the node's own first line
-        return ast.unparse(ast.fix_missing_locations(node))
-    return ast.get_source_segment(source, node)
+        return ast.unparse(node)
+    part = lines[node.lineno - 1 : node.end_lineno]
+    part[-1] = part[-1][: node.end_col_offset]
+    part[0] = part[0][node.col_offset :]
+    return b"\n".join(part).decode()
 
 
 def _is_idle(node: ast.stmt) -> bool:
