@@ -259,15 +259,13 @@ class _Reading:
         elif isinstance(node, ast.FunctionDef | ast.ClassDef):
             yield {node.name}, _loads(node)
             if isinstance(node, ast.FunctionDef):
-                yield (
-                    self._parameters[node.name],
-                    set().union(*map(_loads, [*node.args.defaults, *node.decorator_list])),
-                )
+                yield self._parameters[node.name], set().union(*map(_loads, node.args.defaults))
         elif isinstance(node, ast.Match):
             bound = {getattr(part, "name", None) for part in ast.walk(node)} - {None}
             yield {str(name) for name in bound}, _loads(node.subject)
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):  # for what it does to its arguments
-            yield _loads(node.value), _loads(node.value)
+            called = {getattr(part.func, "id", "") for part in ast.walk(node.value) if isinstance(part, ast.Call)}
+            yield _loads(node.value) - called, _loads(node.value)
         elif isinstance(node, ast.Call):
             given = set().union(*map(_loads, [*node.args, *node.keywords]))
             yield self._parameters.get(ast.unparse(node.func).rpartition(".")[2], set()), given
