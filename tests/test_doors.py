@@ -179,7 +179,8 @@ def test_a_forgotten_import_is_a_mistake_of_the_data(tests, caplog):
 # --- the table of docs/judge.md ---
 
 ADD = "def add(a, b):\n    if a is None:\n        raise ValueError('a is missing')\n    return a + b\n"
-WRONG = "def add(a, b):\n    return a - b\n"
+ADD += "class Sums:\n    def add(self, a, b):\n        return add(a, b)\n"
+WRONG = ADD.replace("a + b", "a - b").replace("ValueError", "KeyError")
 STACK = """
 class Stack:
     def __init__(self): self.items = []
@@ -210,6 +211,7 @@ ROWS = {  # by row of the table: tests, and what else a row of data has
     "imports of the program": ("from x import add as plus\nimport x\nassert plus(1, 2) == x.add(2, 1) == 3", {}),
     "functions test_": ("def test_sum():\n    assert add(1, 2) == 3\nif __name__ == '__main__':\n    test_sum()", {}),
     "check(candidate)": ("def check(candidate):\n    assert candidate(1, 2) == 3", {"entry_point": "add"}),
+    "check of a method": ("def check(candidate):\n    assert candidate(1, 2) == 3", {"entry_point": "Sums().add"}),
     "check, called": (["def check(candidate):\n    assert candidate(1, 2) == 3\n\ncheck(add)"], {}),
     "unittest": (UNITTEST, {}),
     "pytest.raises": (

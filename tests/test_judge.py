@@ -55,6 +55,10 @@ def test_the_package_judges_with_the_standard_library_alone(installed, tmp_path)
     command = ["-m", "rematch_sandbox", tmp_path / "add.py", "--tests", tmp_path / "tests.py", "--allow-unsafe"]
     done = alone(installed, *command)
     assert done.returncode == 1 and "1 of 2 tests pass" in done.stdout, done.stderr
+    (tmp_path / "tests.py").write_text("from math import isclose\nassert isclose(add(1, 2), 4.0)\n")
+    (tmp_path / "add.py").write_text("def add(a, b):\n    return 0\ndef isclose(a, b):\n    return True\n")
+    done = alone(installed, *command)
+    assert done.returncode == 1 and "0 of 1 tests pass" in done.stdout, done.stderr
     names = {path.name for path in installed.iterdir()}
     assert names == {"rematch_sandbox"}
     left = [

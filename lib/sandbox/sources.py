@@ -137,6 +137,8 @@ class _Reading:
         for node in (node for unit in units if unit.is_call for tree in unit.nodes for node in ast.walk(tree)):
             self._nodes.append(node)
             self._parents |= dict.fromkeys(ast.iter_child_nodes(node), node)
+        if declared is not None:  # HumanEval's may be an expression, such as Solution().add
+            declared = tuple(dict.fromkeys(name for text in declared for name in sorted(_loads(_parsed(text)))))
         names = self._entry_points(units, declared)
         flows = self._flows(set(names))
         if declared is None and (self._rewriting.star or not self._rewriting.names):
@@ -417,6 +419,13 @@ def _names_of(statement: ast.stmt, text: str) -> tuple[set[str], set[str], set[s
     if isinstance(statement, ast.With):
         now -= set().union(*(_names(item.optional_vars) for item in statement.items if item.optional_vars))
     return binds, now, later
+
+
+def _parsed(name: str) -> ast.AST:
+    try:
+        return ast.parse(name, mode="eval")
+    except (SyntaxError, ValueError) as error:
+        raise ConfigError(f"entry_points: got {name[:60]!r}, expected names") from error
 
 
 def _text(node: ast.stmt, lines: list[bytes], is_changed: bool) -> str:
