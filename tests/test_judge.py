@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from conftest import long
 
@@ -99,6 +100,8 @@ def test_each_adapter_reads_what_its_framework_hands_over():
     chat = [[{"role": "assistant", "content": text}] for text in (RIGHT, WRONG)]
     assert adapters.trl_reward(prompts=["", ""], completions=chat, tests=[TESTS, TESTS]) == [1.0, 0.5]
     assert adapters.verl_score("add", WRONG, TESTS, extra_info={"index": 3}) == 0.5
+    rows = np.array(TESTS, dtype=object), {"entry_points": np.array(["add"], dtype=object)}  # as parquet has lists
+    assert adapters.verl_score("add", WRONG, *rows) == 0.5
     assert adapters.verifiers_reward(completion=chat[0], info={"tests": TESTS}, answer="") == 1.0
     assert adapters.lm_eval_results({"tests": TESTS}, [[RIGHT, WRONG]]) == {"passed": 0.5}
     assert adapters.lm_eval_results({"tests": TESTS}, [WRONG]) == {"passed": 0.0}

@@ -12,7 +12,7 @@ import json
 import logging
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -35,7 +35,7 @@ def scores(
     `tests`: for each text its own, as a list of pieces of Python, as JSON of one, or as one text. `entry_points`: what
     they use of the program, where they do not say it themselves. docs/judge.md has what is understood.
     """
-    names = entry_points or [None] * len(texts)
+    names = [None] * len(texts) if entry_points is None else entry_points
     read = [_program(*each) for each in zip(map(last_code, texts), tests, names, strict=True)]
     verdicts = iter(_sandbox(os.getpid()).judge([program for program in read if program]))
     return [_score(next(verdicts)) if program else None for program in read]
@@ -80,8 +80,8 @@ def judge(source: str, tests: Sequence[str], entry_points: Sequence[str]) -> flo
 
 def trl_reward(completions: Sequence[Any], tests: Sequence[Tests], **columns: Any) -> list[float | None]:
     """Returns rewards for `GRPOTrainer(reward_funcs=trl_reward)`, by the column `tests` of the data set."""
-    names = columns.get("entry_points") or columns.get("entry_point")
-    return scores([text if isinstance(text, str) else text[-1]["content"] for text in completions], tests, names)
+    texts = [text if isinstance(text, str) else text[-1]["content"] for text in completions]
+    return scores(texts, tests, _names_in(columns))
 
 
 def verl_score(data_source: str, solution_str: str, ground_truth: Any, extra_info: Any = None, **options: Any) -> float:
@@ -113,8 +113,8 @@ def lm_eval_results(doc: dict, results: Sequence[Any]) -> dict[str, float]:
     return {} if None in found else {"passed": sum(score == 1 for score in found) / len(found)}
 
 
-def _names_in(row: dict) -> Sequence[str] | str | None:
-    return row.get("entry_points") or row.get("entry_point")
+def _names_in(row: dict) -> Any:
+    return row["entry_points"] if row.get("entry_points") is not None else row.get("entry_point")
 
 
 def _read(tests: Tests) -> Tests:
@@ -123,9 +123,12 @@ def _read(tests: Tests) -> Tests:
     if isinstance(tests, str) and tests.lstrip().startswith("["):
         with contextlib.suppress(ValueError):
             found = json.loads(tests)
-    if not isinstance(found, Sequence) or not all(isinstance(test, str) for test in found):
+    if isinstance(found, str):
+        return found
+    pieces = list(found) if isinstance(found, Iterable) else [found]  # an array, in rows of a parquet file
+    if isinstance(found, dict) or not all(isinstance(test, str) for test in pieces):
         raise ConfigError(f"tests: got {str(found)[:60]}, expected pieces of Python with asserts")
-    return found
+    return pieces
 
 
 @functools.lru_cache(maxsize=1)
