@@ -89,10 +89,8 @@ class Rewriting(ast.NodeTransformer):
                     f"tests: use {apart.pop()}, but the program runs in a process of its own, without files: test "
                     "what it returns"
                 )
-            if isinstance(node, ast.Await):
-                raise ConfigError(
-                    "tests: await what the program returns, which only its own process could: test values"
-                )
+            if isinstance(node, ast.AsyncFunctionDef) and node.name.startswith("test"):
+                raise ConfigError(f"tests: {node.name} is async: run a coroutine in a test, by asyncio.run")
 
     def _read(self, node: ast.AST) -> None:
         if not isinstance(node, ast.Import | ast.ImportFrom):

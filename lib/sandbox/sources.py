@@ -117,11 +117,11 @@ class _Reading:
         self._nodes = [node for tree in trees for node in ast.walk(tree)]
         self._parents = {child: node for node in self._nodes for child in ast.iter_child_nodes(node)}
         top = [node for tree in trees for node in tree.body]
-        self._functions = {node.name: node for node in top if isinstance(node, ast.FunctionDef)}
+        self._functions = {node.name: node for node in top if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
         self._classes = {node.name: node for node in top if isinstance(node, ast.ClassDef)}
         self._parameters: dict[str, set[str]] = {}  # by name of a function or method
         for node in self._nodes:
-            if isinstance(node, ast.FunctionDef):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 own = {part.arg for part in ast.walk(node.args) if isinstance(part, ast.arg)}
                 self._parameters.setdefault(node.name, set()).update(own - {"self", "cls"})
         self._calls_in_tests = [node for node in self._nodes if isinstance(node, ast.Call)]
@@ -182,8 +182,6 @@ class _Reading:
 
     def _calls(self, node: ast.stmt, called: set[str], declared: tuple[str, ...] | None) -> Iterator[str]:
         """Yields the calls of the tests that a function or class is."""
-        if isinstance(node, ast.AsyncFunctionDef):
-            raise ConfigError(f"tests: {node.name} is async, and no event loop reaches the program: test values")
         if isinstance(node, ast.FunctionDef) and node.name not in called:
             if node.name.startswith("test"):
                 yield _call_of(node, self._rewriting.cases[node], node.name)
@@ -249,7 +247,7 @@ class _Reading:
             yield set().union(*map(_names, node.targets)), _loads(node.value)
         elif isinstance(node, ast.AnnAssign | ast.AugAssign | ast.NamedExpr) and node.value:
             yield _names(node.target), _loads(node.value)
-        elif isinstance(node, ast.For | ast.comprehension):
+        elif isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
             yield _names(node.target), _loads(node.iter)
         elif isinstance(node, ast.If | ast.While | ast.Try):  # what is set there depends on what is asked
             asked = node.body if isinstance(node, ast.Try) else [node.test]
@@ -258,9 +256,9 @@ class _Reading:
             yield caught.union(*map(_names, stored)), set().union(*map(_loads, asked))
         elif isinstance(node, ast.withitem) and node.optional_vars:
             yield _names(node.optional_vars), _loads(node.context_expr)
-        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+        elif isinstance(node, _DEFINITIONS):
             yield {node.name}, _loads(node)
-            if isinstance(node, ast.FunctionDef):
+            if not isinstance(node, ast.ClassDef):
                 yield self._parameters[node.name], set().union(*map(_loads, node.args.defaults))
         elif isinstance(node, ast.Match):
             bound = {getattr(part, "name", None) for part in ast.walk(node)} - {None}
