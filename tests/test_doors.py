@@ -208,6 +208,7 @@ ROWS = {  # by row of the table: tests, and what else a row of data has
     "one text": ("# sums\r\nx = 3\r\nassert add(1, 2) == x\r\n", {}),
     "set-up in pieces of its own": (["import math", "x = 0.1", "assert math.isclose(add(x, 0.2), 0.3)"], {}),
     "an answer shared": (["x = add(1, 2)\nassert x == 3", "assert add(x, 1) == 4"], {}),
+    "a variable set on a condition": (["x = 1", "if len('') > 5:\n    x = 2\nassert add(x, 2) == 3"], {}),
     "imports of the program": ("from x import add as plus\nimport x\nassert plus(1, 2) == x.add(2, 1) == 3", {}),
     "functions test_": ("def test_sum():\n    assert add(1, 2) == 3\nif __name__ == '__main__':\n    test_sum()", {}),
     "check(candidate)": ("def check(candidate):\n    assert candidate(1, 2) == 3", {"entry_point": "add"}),

@@ -20,6 +20,7 @@ from lib.sandbox.worker import Program
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _STANDING = (*_DEFINITIONS, ast.Import, ast.ImportFrom)  # what runs nothing of the program
+_CONDITIONAL = (ast.If, ast.For, ast.While, ast.Try, ast.Match)
 _AT_ONCE = ("listcomp", "setcomp", "dictcomp", "genexpr")
 _KNOWN = ("collections", "dataclasses", "datetime", "decimal", "enum", "fractions", "pathlib", "typing", "unittest")
 _PLAIN_WORDS = {
@@ -61,6 +62,7 @@ class _Unit:
 
     text: str = ""
     binds: set[str] = field(default_factory=set)
+    sure: set[str] = field(default_factory=set)  # of these, whatever the conditions
     now: set[str] = field(default_factory=set)  # names that it reads from outside when it runs
     later: set[str] = field(default_factory=set)  # names that functions in it read when they are called
     asserts: bool = False
@@ -72,8 +74,9 @@ class _Unit:
     def add(self, statement: ast.stmt, text: str, asserting: set[str]) -> None:
         """Appends a statement. `asserting`: functions of the tests in which there are asserts."""
         binds, now, later = _names_of(statement, text)
-        self.now |= now - self.binds
+        self.now |= now - self.sure
         self.binds |= binds
+        self.sure |= set() if isinstance(statement, _CONDITIONAL) else binds
         self.later |= later
         self.asserts |= _asserts(statement) or (not isinstance(statement, _STANDING) and _calls(statement, asserting))
         self.nodes.append(statement)
@@ -410,6 +413,7 @@ def _names_of(statement: ast.stmt, text: str) -> tuple[set[str], set[str], set[s
             if symbol.is_declared_global() and symbol.is_assigned():
                 binds.add(symbol.get_name())
         waiting += [(child, deferred) for child in table.get_children()]
+    now -= {str(part.name) for part in ast.walk(statement) if isinstance(part, ast.ExceptHandler)}
     if isinstance(statement, ast.AugAssign):
         now |= _names(statement.target)
     if isinstance(statement, ast.For):
