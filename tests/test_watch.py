@@ -413,6 +413,22 @@ def test_a_resumed_watch_compares_with_the_same_start():
     assert "accuracy_lost.acc_attempt1" in straight.on and not is_kept
 
 
+def test_accuracy_is_not_compared_with_what_could_not_be_the_best():
+    """A run would go back to a checkpoint that is not that one, and be evaluated below it again and again."""
+    shares = [(0.6, 0.0, 0.05), (0.3, 0.0, 0.86), (0.3, 0.0, 0.6), (0.6, 0.0, 0.05)]  # attempt 2: .62 .90 .72 .62
+    begun = held_out_alarms(looks(3, lambda time: shares[round(3 * time)], looks=3))
+    assert "accuracy_lost.acc_attempt1" in begun and not [name for name in begun if name.startswith("held_out")]
+
+
+def test_evaluations_of_other_attempts_or_questions_are_a_new_start():
+    before, now = looks(1, lambda time: (0.75 - 0.4 * time, 0.1, 0.3), looks=1)
+    counts = now["per_question"]
+    third = counts | {"acc_attempt3": counts["acc_attempt2"]}
+    for other in ({"questions": "b"}, {"questions": "a", "per_question": third}, {"questions": "a"}):
+        names = held_out_alarms([before | {"questions": "a"}, now | other])
+        assert any(name.startswith("accuracy_lost") for name in names) == (other == {"questions": "a"})
+
+
 def test_a_state_is_a_copy():
     one = watch()
     alarms_of(one, [row(step) for step in range(1, 20)])

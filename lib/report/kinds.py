@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from lib.core.console import WHEN, attempts_of
 from lib.report.blocks import percent
-from lib.rl.watch import REPEATED
+from lib.rl.watch import repeats_itself
 from lib.run.runlog import is_number
 
 
@@ -153,8 +153,8 @@ def copies_in_words(rows: list[dict]) -> str:
     if not is_number(now):
         return ""
     low, high = rows[-1]["repeat_rate_ci95"]
-    text = f"{'It copies: it' if now > REPEATED else 'It'} repeats {percent(now)} of its wrong answers, 95 % interval "
-    text += f"{100 * low:.1f} to {100 * high:.1f}"
+    text = f"{'It copies: it' if repeats_itself(rows[-1]) else 'It'} repeats {percent(now)} of its wrong answers, "
+    text += f"95 % interval {100 * low:.1f} to {100 * high:.1f}"
     return text + (f"; before training it was {percent(before)}" if len(rows) > 1 and is_number(before) else "")
 
 

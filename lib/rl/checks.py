@@ -356,7 +356,8 @@ CHECKS = (
           "raise generation.temperature or train.revisions_per_attempt, or choose prompts that are sometimes right"),
 )  # fmt: skip
 EQUAL_REWARDS = "equal_rewards"
-BESIDE = frozenset({"prompts", "prompts_solved", "reward"})  # quantities that rules read besides those they check
+# quantities that rules read besides those they check
+BESIDE = frozenset({"prompts", "prompts_solved", "reward", "acc", "acc_standing"})
 
 
 def equal_rewards(steps: int) -> Check:

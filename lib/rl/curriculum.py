@@ -261,7 +261,8 @@ class Curriculum:
             self._easy_order.load_state_dict(state["easy"])
         items = state.get("replay", {"items": []})["items"]
         rows = len(self._others) + len(self._easy)
-        if self._replay is not None and items and max(items) < rows:
+        still_hold = all(isinstance(row, int) and row < rows for row in items)  # earlier versions kept more than rows
+        if self._replay is not None and items and still_hold:
             self._replay.load_state_dict(state["replay"])
 
 

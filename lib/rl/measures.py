@@ -30,6 +30,7 @@ def metrics_of(trees: list[Group], credit: Credit, judge: Judge, config: ScoreCo
     chats: dict[int, list[Answer]] = {}  # by number: the attempts of a chat up to there
     has_own = anywhere(not all(tree.is_context for tree in trees), accelerator)
     counts = [not (tree.is_context and has_own) for tree in trees]  # for the gap
+    is_taught = credit.is_taught.tolist()
     for node in credit.nodes:
         before = [] if node.parent is None else chats[node.parent]
         for number, answer in zip(node.numbers, node.group.answers, strict=True):
@@ -41,7 +42,7 @@ def metrics_of(trees: list[Group], credit: Credit, judge: Judge, config: ScoreCo
         for number, answer in zip(node.numbers, node.group.answers, strict=True):
             own = numbers_of(answer)
             if node.turn > 1:
-                own |= {"cut": float(node.group.prompt.cut), "idle": float(credit.advantage[number] == 0)}
+                own |= {"cut": float(node.group.prompt.cut), "idle": float(not is_taught[number])}
             if node.is_attempt:
                 own |= form_of(format, answer.text, answer.verdict.well_formed, answer.verdict.match)
             elif not answer.verdict.components:  # a reflection, in which nothing is judged

@@ -444,8 +444,11 @@ class Session:
         It is not where attempt 1 fell: below its interval at the start of the run.
         """
         measures_base = evaluation["when"] == "pretrain" and self.policy.prefix  # without the soft prompt
-        if self.config.train.keep_best and not measures_base and self.watch.keeps_attempt1(evaluation):
-            self.checkpoints.consider(self.progress.stage, self._here(), score_of(evaluation))
+        if self.config.train.keep_best and not measures_base:
+            if self.watch.keeps_attempt1(evaluation):
+                self.checkpoints.consider(self.progress.stage, self._here(), score_of(evaluation))
+            else:
+                self.screen.say(f"{self._here()} cannot be the best: attempt 1 is below its interval at the start")
 
     def when_due(self) -> None:
         """Evaluates and saves, between two steps of a stage, where `eval.every_steps` or `checkpoint_every` is due.

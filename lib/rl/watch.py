@@ -126,7 +126,8 @@ class Watch:
         if "selection" not in row:  # a greedy row beside a sampled one
             return []
         selection = row["selection"]  # None without rows for it
-        told = self._held_out_answers(selection["per_prompt"], place) if selection else []
+        keeps = not self._marks or self.keeps_attempt1(row)
+        told = self._held_out_answers(selection["per_prompt"], keeps, place) if selection else []
         return told + (self._since_marks(row, place) if _questions(row) else [])
 
     def forget(self, text: str = "") -> list[Alarm]:
@@ -203,14 +204,16 @@ class Watch:
 
     # -- evaluations
 
-    def _held_out_answers(self, outcomes: list[float], place: dict[str, int]) -> list[Alarm]:
+    def _held_out_answers(self, outcomes: list[float], keeps: bool, place: dict[str, int]) -> list[Alarm]:
+        """Compares with the best so far. As for checkpoints, the best `keeps` attempt 1: a run goes back there."""
         now, reward = fmean(outcomes), self._reward()
-        last, self._last = self._last, {"value": now, "outcomes": outcomes, "reward": reward, **place}
-        if last and place["stage"] != last["stage"]:
+        last, self._last = self._last, {"value": now, "outcomes": outcomes, "reward": reward, "keeps": keeps, **place}
+        if last and place["stage"] != last["stage"] and last.get("keeps", True):
             self._best = last  # a stage starts with the last evaluation of the one before as its best
         best = self._best
-        if not best or len(best["outcomes"]) != len(outcomes) or now > best["value"]:
-            self._best = self._last
+        is_first = not best or len(best["outcomes"]) != len(outcomes)
+        if is_first or now > best["value"]:
+            self._best = self._last if keeps or is_first else best
             return [self._end(name, place, f"back at {_short(now)}") for name in self._on_held_out()]
         change = now - best["value"]
         half = _half(paired_delta_interval(best["outcomes"], outcomes))
@@ -240,7 +243,8 @@ class Watch:
     def _since_marks(self, row: Mapping[str, Any], place: dict[str, int]) -> list[Alarm]:
         """Compares the last evaluations with the first one of the run, and the last one with the stage before."""
         now = {**place, "questions": _questions(row), "repeat_rate": row.get("repeat_rate")}
-        if not self._marks or len(now["questions"]) != len(self._marks["start"]["questions"]):
+        now["digest"] = row.get("questions")
+        if not self._marks or not _are_comparable(now, self._marks["start"]):
             low = (row["selection"] or row).get("acc_attempt1_ci95", [0.0])[0]
             self._marks, self._recent = {"start": {**now, "attempt1_low": low}, "last": now}, []
             return []
@@ -297,8 +301,7 @@ class Watch:
     def _repeats(self, row: Mapping[str, Any], place: dict[str, int]) -> list[Alarm]:
         """Detects wrong answers that are nearly all repeated, if fewer were at the start or a stage ends so."""
         now, (low, _), before = row["repeat_rate"], row["repeat_rate_ci95"], self._marks["start"]["repeat_rate"] or 0.0
-        is_news = low > before or row["when"].startswith("after")
-        is_bad = now > REPEATED and low > REPEATED - 0.1 and row["acc_attempt1"] < REPEATED and is_news
+        is_bad = repeats_itself(row) and (low > before or row["when"].startswith("after"))
         text = (
             f"of the held-out wrong answers {_percent(now)} are repeated, {_percent(before)} at "
             f"{_place(self._marks['start'])}; raise train.alpha, or train.beta2 in stage I"
@@ -370,6 +373,23 @@ def _keys_of(check: Check, row: Mapping[str, Any]) -> Iterator[str]:
 
 def _attempt(key: str) -> str:
     return f"in attempt {key.rpartition('_attempt')[2]} " if "_attempt" in key else ""
+
+
+def repeats_itself(row: Mapping[str, Any]) -> bool:
+    """True if an evaluation shows that nearly all wrong answers are repeated, and that there are enough to say so."""
+    rate, (low, _) = row["repeat_rate"], row["repeat_rate_ci95"]
+    return rate > REPEATED and low > REPEATED - 0.1 and row["acc_attempt1"] < REPEATED
+
+
+def _are_comparable(now: Mapping[str, Any], start: Mapping[str, Any]) -> bool:
+    """True if two evaluations count the same of the same questions; of fewer, as within a stage, the first ones."""
+    tables = list(zip(now["questions"], start["questions"], strict=False))
+    same_size = len(tables[0][0]["n"]) == len(tables[0][1]["n"])
+    return (
+        len(now["questions"]) == len(start["questions"])
+        and all(one.keys() == other.keys() for one, other in tables)
+        and not (same_size and now["digest"] != start["digest"])
+    )
 
 
 def _questions(row: Mapping[str, Any]) -> list[QuestionCounts]:

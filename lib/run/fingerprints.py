@@ -1,7 +1,7 @@
 """Fingerprints of what a run is made of, beside its config: a resume must see the same under the same names.
 
 base weights    a local folder: its weights, config.json, generation_config.json and code of its own; of a file
-                above 64 MB its size and 1,024 blocks, evenly spaced
+                above 64 MB its size and 1,025 blocks, evenly spaced
 tokenizer       a local folder: the files of its tokenizer, but for the chat template in them
 adapter in it   of model.adapter: its weights and settings, and which tokens end an answer
 chat template   the text in use

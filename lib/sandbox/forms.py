@@ -188,10 +188,10 @@ class Rewriting(ast.NodeTransformer):
             body: list[ast.stmt] = [ast.Expr(ast.Call(called, rest, named))]
             call = ast.Call(call.func, [kinds], [pair for pair in call.keywords if pair.arg == "match"])
             return self.visit_With(ast.With([ast.withitem(call)], body))
-        if word == "main" and word not in self._defined:
+        if ast.unparse(call.func) in ("main", "unittest.main", "pytest.main") and word not in self._defined:
             return ast.Pass()
         self.generic_visit(node)
-        if what == "fail":
+        if "fail" in (self.of_pytest(call.func), ast.unparse(call.func).removeprefix("self.")):
             return ast.Raise(ast.Call(ast.Name("AssertionError", ast.Load()), call.args, []))
         if word.startswith("assert") and word not in self._defined:
             return ast.Assert(ast.Compare(node.value, [ast.Is()], [ast.Constant(None)]))

@@ -53,7 +53,8 @@ def program_for(
     is not there, `module` if that is known; if they import none, those that they read and nothing in them binds.
     """
     pieces = tests if isinstance(tests, str) else tuple(tests)
-    return replace(_read(pieces, None if entry_points is None else tuple(entry_points), module), source=source)
+    declared = tuple(name for name in entry_points or () if name) or None  # tables have [] where a list is missing
+    return replace(_read(pieces, declared, module), source=source)
 
 
 @dataclass
@@ -95,6 +96,8 @@ def _read(tests: str | tuple[str, ...], declared: tuple[str, ...] | None, module
     try:
         pieces = tuple(re.sub("\r\n?", "\n", piece.removeprefix("\ufeff")) for piece in pieces)
         trees = [ast.parse(piece) for piece in pieces]
+        for piece in pieces:  # what only a compiler refuses, such as two parameters of one name
+            compile(piece, "tests", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
         for tree in trees:
             tree.body = [node for node in tree.body if not _is_idle(node)]
         rewriting = Rewriting(trees, module)
@@ -147,8 +150,9 @@ class _Reading:
         if declared is None and (self._rewriting.star or not self._rewriting.names):
             self._check_apart(set(names), flows)
         self._check_use(set(names), declared is not None or bool(self._rewriting.names))
-        given = [call.args for call in self._calls_in_tests if any(flows.get(name) for name in _loads(call.func))]
-        changed = set().union(*(_loads(arg) for args in given for arg in args))  # perhaps, by the program
+        asking = [call for call in self._calls_in_tests if any(flows.get(name) for name in _loads(call.func))]
+        given = [part for call in asking for part in (*call.args, *(pair.value for pair in call.keywords))]
+        changed = set().union(*map(_loads, given))  # perhaps, by the program
         for unit in units:  # what asserts nothing of the program is no test of it
             unit.asserts = unit.asserts and (unit.is_call or self._asks(unit, set(names), flows, changed))
         setup, tests = _divided(units, set(names))

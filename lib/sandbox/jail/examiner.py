@@ -460,7 +460,9 @@ class _Program:
         if asked >= made or not args:
             return False
         try:
-            names, star, defaults, values = held[0], held[1], self._decode(held[2]), self._decode(held[3])
+            names, star, defaults, values = held[0], held[1], _data(held[2]), _data(held[3])
+            if len({*names, star}) <= len(names):  # a name twice would hide what was given for the first
+                return False
             args = self._decode(args)
             count = len(args) - len(named)
             given = dict(zip(names[len(names) - len(defaults) :], defaults, strict=False))
@@ -486,6 +488,13 @@ def _with_text(kind: type, own: dict) -> type:
     if type(name) is not str or (type(text) is not str and name == kind.__name__):
         return kind
     return type(name[:100], (kind,), {"__str__": lambda _: text} if type(text) is str else {})
+
+
+def _no_object(tag: str, _: Any) -> NoReturn:
+    raise wire.Broken(f"{tag}, where only plain data is compared: an object's equality is the program's word")
+
+
+_data = wire.WireDecoder(_no_object)
 
 
 def _listed(value: Any) -> Any:

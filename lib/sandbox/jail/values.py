@@ -314,7 +314,7 @@ def _plain(thing: Any) -> Any:
     if thing.__kind__ == COMPUTED or not is_changeable(content):
         return content
     answer = _ask(thing, "plain")
-    return thing.__program__.opaque() if type(answer) in (Opaque, RemoteObject) else answer
+    return answer if type(answer) is type(content) else thing.__program__.opaque()
 
 
 def _operate(thing: RemoteObject, name: str, others: tuple) -> Any:
