@@ -92,6 +92,8 @@ def _boxed(text: str) -> AnswerPlace:
     box = _BOX.search(outside[-1])
     if not box:
         return AnswerPlace("", r"\boxed without {}")
+    if re.split("[\r\n]", outside[-1][: box.start()])[-1].lstrip(BLANKS).startswith("%"):
+        return AnswerPlace("", r"\boxed{} in a comment")
     close = closing_brace(outside[-1], box.end())
     if close < 0:
         return AnswerPlace("", r"\boxed{} is not closed")
