@@ -80,7 +80,7 @@ def measured(name: str, policy: Policy, tokenizer: Any, args: argparse.Namespace
     """Samples and scores answers to questions of one task. Raises ConfigError or ValueError where that cannot be."""
     splits = generated_splits(f"reasoning_gym:{name}", {"size": max(1, args.shots)}, args.questions)
     rows, shots = splits["test"], splits["train"][: args.shots]
-    if problem := scorer_problem(rows[0]["entry"], rows[0]["answer"]):
+    if problem := scorer_problem(rows):
         raise ValueError(problem)
     before = [turn for shot in shots for turn in said(shot["question"], shot["answer"])]
     prompts = [

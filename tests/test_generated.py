@@ -90,10 +90,21 @@ def test_answers_are_scored_by_the_task_itself():
 
 
 @there
-def test_a_scorer_that_pays_any_text_is_refused():
+@pytest.mark.parametrize(
+    ("task", "text"),
+    [("game_of_life_halting", "no answer to anything"), ("complex_arithmetic", "nan"), ("coin_flip", "0")],
+)
+def test_a_scorer_that_pays_any_text_or_one_constant_is_refused(task, text):
     judge = judge_by("reasoning_gym", ("question", "answer", "entry"), "answer", format="answer")
-    with pytest.raises(ConfigError, match=r"its scorer pays 'no answer to anything'"):
-        judge.check(load("game_of_life_halting").train)
+    with pytest.raises(ConfigError, match=rf"its scorer pays '{text}'"):
+        judge.check(load(task).train)
+
+
+@there
+def test_a_constant_that_is_right_on_some_rows_is_no_reason_to_refuse_the_task():
+    judge = judge_by("reasoning_gym", ("question", "answer", "entry"), "answer", format="answer")
+    for task in ("circuit_logic", "polynomial_equations"):
+        judge.check(load(task, size=8).train)
 
 
 @there

@@ -8,10 +8,9 @@ from lib.text.generated import generated_score, scorer_problem
 
 
 def _check(rows: Sequence[dict], places: Sequence[object]) -> None:
-    """Raises ConfigError where a task's scorer pays any text, or not its own answer."""
-    for row, place in [*zip(rows, places, strict=True)][:1]:
-        if problem := scorer_problem(row["entry"], row["answer"]):
-            raise ConfigError(f"dataset: {place}: {problem}: choose another task")
+    """Raises ConfigError where a task's scorer pays any text, or one constant always, or not its own answer."""
+    if rows and (problem := scorer_problem(rows)):
+        raise ConfigError(f"dataset: {places[0]}: {problem}: choose another task")
 
 
 @register_reward("reasoning_gym", check=_check)

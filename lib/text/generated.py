@@ -9,7 +9,7 @@ import importlib.util
 import json
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -22,6 +22,8 @@ ROWS = 500  # to train on, unless options.size says otherwise
 APART = 1_000_000  # between the seeds of training and held-out rows: most generators seed row i by seed + i
 _SECONDS = 60.0  # of wall time, on a busy machine; what bounds a request is its CPU time
 _NONSENSE = "no answer to anything"
+_CONSTANTS = ("nan", "0", "inf")  # which comparisons within a tolerance may take for any number
+_ROWS_ASKED = 8
 
 
 def generated_splits(name: str, options: Mapping[str, Any], held_out: int) -> dict[str, list[dict[str, Any]]]:
@@ -81,11 +83,19 @@ def generated_score(entry: str, answer: str) -> float:
     return min(1.0, max(0.0, score)) if isinstance(score, float) else 0.0
 
 
-def scorer_problem(entry: str, answer: str) -> str:
-    """Returns why the scorer of a row cannot be relied on; "" if it pays the right answer, and not any text."""
-    if answer and generated_score(entry, answer) < 1:
+def scorer_problem(rows: Sequence[Mapping[str, str]]) -> str:
+    """Returns why the scorer of a task's rows cannot be relied on; "" if it can.
+
+    It must pay the first row's answer, and not any text; nor may it pay the same constant on all of the first 8 rows.
+    """
+    answer = rows[0]["answer"]
+    if answer and generated_score(rows[0]["entry"], answer) < 1:
         return f"its scorer does not pay its own answer {answer[:80]!r}"
-    return f"its scorer pays {_NONSENSE!r}" if generated_score(entry, _NONSENSE) == 1 else ""
+    for text in (_NONSENSE, *_CONSTANTS):
+        asked = [row for row in rows[: 1 if text == _NONSENSE else _ROWS_ASKED] if row["answer"] != text]
+        if asked and all(generated_score(row["entry"], text) == 1 for row in asked):
+            return f"its scorer pays {text!r}"
+    return ""
 
 
 def _ask(*request: Any) -> Any:
