@@ -9,6 +9,7 @@ import importlib.util
 import os
 import re
 import threading
+import unicodedata
 from functools import lru_cache
 
 from lib.core.errors import ConfigError
@@ -42,6 +43,17 @@ _UNION = re.compile(rf"{_OR.pattern}|\\cup(?![A-Za-z])")
 _INEQUALITY = re.compile(r"[<>≤≥≠]|\\(?:[gl](?:eq?|t)|neq?)(?![A-Za-z])")
 _SIGN = r"(>|≥|\\geq?(?![A-Za-z]))"
 _DOWNWARDS = re.compile(rf"\A([^<>≤≥]+?){_SIGN}([^<>≤≥]+?){_SIGN}([^<>≤≥]+)\Z")
+_TO_LATEX = str.maketrans({
+    "∞": r"\infty ", "≤": r"\le ", "≥": r"\ge ", "≠": r"\ne ", "±": r"\pm ", "×": r"\times ", "·": r"\cdot ", "−": "-",
+    "’": "'",
+})  # fmt: skip
+_SUPERSCRIPTS = re.compile("[²³¹⁰⁴-⁹⁻]+")
+_TYPED = (  # as programs and plain texts write formulae; √2x and √x² are left alone, for they may be read in two ways
+    (re.compile(r"(?<![\\A-Za-z])sqrt\s*\(([^()]*)\)|√\s*\(([^()]*)\)"), r"\\sqrt{\1\2}"),
+    (re.compile(r"√\s*(?:\{([^{}]*)\}|([0-9]+|[A-Za-z])(?![\w.^!]))"), r"\\sqrt{\1\2}"),
+    (re.compile(r"π|(?<![\\A-Za-z])pi(?![A-Za-z])"), r"\\pi "),
+    (re.compile(r"(?<=[\w)])\s*\*\*\s*(?:\(([^()]*)\)|(-?[0-9]+|[A-Za-z])(?!\s*\*\*|[\w.(]))"), r"^{\1\2}"),
+)
 _MOST_ELEMENTS = 30
 _SIZES = re.compile(r"\\(?:left|right|bigl?|bigr)(?=\s*[\[\](){}\\])")
 _MATRIX = re.compile(r"\\begin\{([bp]?matrix)\}((?:(?!\\begin|\\end).)*)\\end\{\1\}", re.DOTALL)
@@ -205,7 +217,8 @@ def exact(prediction: str, target: str) -> bool:
 
 @register_matcher("math")
 def math(prediction: str, target: str) -> bool:
-    r"""Tells whether `exact` holds, or math-verify finds the formulae equal: `2\sqrt{3}` is `\sqrt{12}`.
+    r"""Tells whether `exact` holds, or math-verify finds the formulae equal: `2\sqrt{3}`, `2√3` and `2*sqrt(3)` are
+    `\sqrt{12}`.
 
     If one of the two states a number, the other must state it, too: `2 + 3` and `\sqrt{25}`, which may stand in the
     question, do not match 5, while `x = 5` does. Lists, tuples and matrices are compared element by element. Formulae
@@ -224,7 +237,21 @@ def math(prediction: str, target: str) -> bool:
         return False
     if special_characters(prediction) != special_characters(target):
         return False
-    return _same_formula(*(peel(FULL_STOP.sub("", peel(text))) for text in (prediction, target)))
+    answer, gold = (_in_latex(peel(FULL_STOP.sub("", peel(text)))) for text in (prediction, target))
+    return same_answer(answer, gold) or _same_formula(answer, gold)
+
+
+def _in_latex(text: str) -> str:
+    r"""Returns `2√3`, `x²` and `2*sqrt(3)` in LaTeX; words stay words."""
+    if _WORDS.fullmatch(text):
+        return text
+    text = text.replace("<=", r"\le ").replace(">=", r"\ge ")
+    text = _SUPERSCRIPTS.sub(lambda found: f"^{{{unicodedata.normalize('NFKC', found[0])}}}", text)
+    text = text.translate(_TO_LATEX)
+    formula = text
+    for pattern, replacement in _TYPED:
+        formula = pattern.sub(replacement, formula)
+    return text if _PROSE.search(_COMMAND.sub("", formula)) else formula.strip()
 
 
 def _same_formula(answer: str, gold: str) -> bool:
@@ -235,7 +262,6 @@ def _same_formula(answer: str, gold: str) -> bool:
         return False
     if _ALTERNATIVE.search(answer) and not _ALTERNATIVE.search(gold):
         return False
-    answer, gold = (text.replace("<=", r"\le ").replace(">=", r"\ge ") for text in (answer, gold))
     if any(map(_INEQUALITY.search, (answer, gold))):
         if any(map(_OR.search, (answer, gold))):  # a union, while a comma or `and` is an intersection
             parts = [_UNION.split(text) for text in (answer, gold)]

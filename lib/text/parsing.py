@@ -8,6 +8,7 @@ Every function takes any string (lone surrogates, NUL, a megabyte of braces), ne
 """
 
 import re
+import unicodedata
 from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
@@ -31,6 +32,9 @@ _NO_NAME = re.compile(
 _FORMULA_FIRST = re.compile(r"\A(?:\$([^$]{1,100})\$|\\\(([^\\]{1,100})\\\))(?=\s+[A-Za-z][^$\\]*\Z)")  # $3.5$ hours
 _LONGEST_MARKED = 500  # characters
 _LONGEST_NAME = 40  # characters
+_LONGEST_COMPOSED = 1000  # characters
+_CHOICE = re.compile(r"\A\(?([A-Za-z])\)\Z")
+_STRAIGHT = str.maketrans("‘’“”", "''\"\"")
 FULL_STOP = re.compile(r"(?<=[\w)\]}$])\.\Z")
 
 _PLAIN = frozenset(map(chr, range(32, 127))) | frozenset("\t\n\r") | TYPOGRAPHIC
@@ -185,15 +189,22 @@ def special_characters(text: str) -> set[str]:
     them. Others may be invisible, reverse the text, or look like plain ones: zero-width and bidirectional marks,
     full-width digits, a Cyrillic a.
     """
-    return {character.lower() for character in set(text) - _PLAIN}
+    signs = {character for character in set(text) if _composed(character) != character}  # of kelvins, not K
+    return {character.lower() for character in (signs | set(_composed(text))) - _PLAIN}
+
+
+def _composed(text: str) -> str:
+    """Returns accents as parts of their letters; a long text unchanged, for sorting its accents may be quadratic."""
+    return unicodedata.normalize("NFC", text) if len(text) <= _LONGEST_COMPOSED else text
 
 
 def same_answer(a: str, b: str) -> bool:
     """Tells whether two extracted answers agree: neither is blank, and they are equal as numbers, or else up to case.
 
     Two empty extractions never match, nor do two of which one has special characters that the other lacks. Wrappers
-    that `peel` removes are ignored, and so are the quotes and the full stop of a text, and a unit that only one of the
-    two names: 18 dollars are 18, but not 18 cents, and 18 apples are not 18 oranges.
+    that `peel` removes are ignored, and so are the quotes and the full stop of a text, the parentheses of `(B)`, more
+    than one blank, and a unit that only one of the two names: 18 dollars are 18, but not 18 cents, and 18 apples are
+    not 18 oranges. Curly quotes equal straight ones.
     """
     if special_characters(a) != special_characters(b):
         return False
@@ -204,8 +215,13 @@ def same_answer(a: str, b: str) -> bool:
     if found is not None and other is not None:
         return a == b or found.same(other)  # 18 MW are not 18 mW
     if found is None and other is None:
-        a, b = (FULL_STOP.sub("", text.strip('"')) for text in (a, b))
+        a, b = map(_plain_text, (a, b))
     return bool(a) and a.lower() == b.lower()
+
+
+def _plain_text(text: str) -> str:
+    text = " ".join(_composed(text).translate(_STRAIGHT).split())
+    return _CHOICE.sub(r"\1", FULL_STOP.sub("", text.strip('"')))
 
 
 @lru_cache(maxsize=1000)  # a group repeats its answers, and rewards, metrics and evaluations ask for the same pair
