@@ -269,3 +269,27 @@ def test_what_is_not_understood_is_no_score_and_one_warning(form, tests, caplog)
                 score = FORMS[form](program, {"tests": tests})
             assert score is None
     assert len(caplog.records) == 1
+
+
+def test_a_long_text_that_shares_variables_is_one_test():
+    """Each of 200 asserts would run all before it again, and a right program would be out of time."""
+    program = "class Stack:\n    def __init__(self): self.a = []\n    def push(self, x): self.a.append(x)\n"
+    program += "    def pop(self): return self.a.pop()"
+    tests = "s = Stack()\n" + "".join(f"s.push({i})\nassert s.pop() == {i}\n" for i in range(200))
+    assert adapters.scores([program], [tests]) == [1.0]
+
+
+def test_entry_points_may_be_an_empty_list():
+    """As tables have it where a list is missing: it says nothing of whose a name is."""
+    forged = "def area(r): return 0\ndef isclose(*a, **k): return True"
+    assert adapters.scores([forged], ["assert isclose(area(2), 12.566)"], [[]]) == [None]
+
+
+@pytest.mark.parametrize("row", ["def g(a, a): pass\nassert f(1)", "nonlocal x\nassert f(1)"])
+def test_tests_that_only_a_compiler_refuses_have_no_score(row):
+    assert adapters.scores(["def f(x): return x"], [row]) == [None]
+
+
+def test_a_method_called_fail_or_main_is_the_programs():
+    program = "class B:\n    n = 0\n    def fail(self): self.n += 1\n    main = fail"
+    assert adapters.scores([program], ["b = B()\nb.fail()\nb.main()\nassert b.n == 2"]) == [1.0]

@@ -11,6 +11,7 @@ import functools
 import importlib
 import re
 import symtable
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -21,6 +22,7 @@ from lib.sandbox.worker import Program
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _STANDING = (*_DEFINITIONS, ast.Import, ast.ImportFrom)  # what runs nothing of the program
 _CONDITIONAL = (ast.If, ast.For, ast.While, ast.Try, ast.Match)
+MOST_REPLAYED = 25  # times the length of a text: where tests that share variables are longer, they are one test
 _AT_ONCE = ("listcomp", "setcomp", "dictcomp", "genexpr")
 _KNOWN = ("collections", "dataclasses", "datetime", "decimal", "enum", "fractions", "pathlib", "typing", "unittest")
 _PLAIN_WORDS = {
@@ -96,8 +98,9 @@ def _read(tests: str | tuple[str, ...], declared: tuple[str, ...] | None, module
     try:
         pieces = tuple(re.sub("\r\n?", "\n", piece.removeprefix("\ufeff")) for piece in pieces)
         trees = [ast.parse(piece) for piece in pieces]
-        for piece in pieces:  # what only a compiler refuses, such as two parameters of one name
-            compile(piece, "tests", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+        with warnings.catch_warnings(action="ignore"):
+            for piece in pieces:  # what only a compiler refuses, such as two parameters of one name
+                compile(piece, "tests", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
         for tree in trees:
             tree.body = [node for node in tree.body if not _is_idle(node)]
         rewriting = Rewriting(trees, module)
@@ -383,6 +386,9 @@ def _divided(units: list[_Unit], names: set[str]) -> tuple[str, list[str]]:
         if unit.asserts:
             tests.append("\n".join([*_before(rest, unit, variables), unit.text]))
         rest.append(unit)
+    whole = "\n".join(unit.text for unit in rest)
+    if sum(map(len, tests)) > MOST_REPLAYED * len(whole):
+        tests = [whole]
     return "\n".join(setup), tests
 
 
