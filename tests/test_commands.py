@@ -124,7 +124,7 @@ def test_every_alarm_has_its_paragraph():
     from lib.rl.checks import CHECKS, EQUAL_REWARDS, sft_checks
 
     alarms = {check.name for check in (*CHECKS, *sft_checks(1.0))} | {EQUAL_REWARDS}
-    alarms |= set(re.findall(r'"(held_out_\w+)"', source))
+    alarms |= set(re.findall(r'"(held_out_\w+|accuracy_lost|answers_\w+)[".]', source))
     heads = set(re.findall(r"\*\*`(\w+)`\*\*", (ROOT / "docs/troubleshooting.md").read_text(encoding="utf-8")))
     assert heads == alarms and len(alarms) > 20
 

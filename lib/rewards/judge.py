@@ -52,12 +52,11 @@ class Verdict(NamedTuple):
         programs of which one writes `a` and the other `A` are two.
         """
         is_judged = self.scored and before.scored
-        is_other = self.is_blank or (is_judged and self.match != before.match)  # two blanks are no answer kept
-        return not is_other and unchanged(self.answer, before.answer)
+        return not (is_judged and self.match != before.match) and unchanged(self.answer, before.answer)
 
     def repeats(self, earlier: Iterable["Verdict"]) -> bool:
         """Tells whether the answer is one of the earlier ones, in whatever spelling; a blank one is none."""
-        return any(map(self.unchanged_from, earlier))
+        return not self.is_blank and any(map(self.unchanged_from, earlier))
 
 
 def text_of(value: Any) -> str:
