@@ -126,7 +126,7 @@ IMITATION = (
 
 
 def corrects(rows: list[dict], is_mean: bool = False) -> str:
-    """Tells whether a run corrects, copies, or only draws again, in this order, and then how often it is right."""
+    """Whether a run corrects, copies, or only draws again, in this order, and then how often it is right."""
     now, before = rows[-1], rows[0]
     last = f"acc_attempt{attempts_of(now)[-1]}"
     start, joint = (f"attempt {last[-1]}", " and") if is_mean else (f"Attempt {last[-1]}", ",")
@@ -139,7 +139,7 @@ def corrects(rows: list[dict], is_mean: bool = False) -> str:
 
 
 def gain_in_words(rows: list[dict]) -> str:
-    """Tells whether more is corrected than spoiled; "" where that is unknown."""
+    """Whether more is corrected than spoiled; "" where that is unknown."""
     text = in_points(rows[-1], "delta", "It corrects", "It does not measurably correct",
                      "It spoils more than it corrects", "wrong → right less right → wrong is ")  # fmt: skip
     earlier = rows[-2] if text and len(rows) > 2 else {}
@@ -148,7 +148,7 @@ def gain_in_words(rows: list[dict]) -> str:
 
 
 def copies_in_words(rows: list[dict]) -> str:
-    """Tells how many wrong answers are given again; "" where that is unknown."""
+    """The share of wrong answers that is given again; "" where that is unknown."""
     now, before = rows[-1].get("repeat_rate"), rows[0].get("repeat_rate")
     if not is_number(now):
         return ""
@@ -159,7 +159,7 @@ def copies_in_words(rows: list[dict]) -> str:
 
 
 def draw_in_words(now: dict) -> str:
-    """Tells whether a revision after a wrong attempt 1 is worth more than another attempt 1; "" where not measured."""
+    """Whether a revision after a wrong attempt 1 is worth more than another attempt 1; "" where not measured."""
     than = "than a fresh draw"
     return in_points(
         now,

@@ -272,7 +272,7 @@ def rate(name: str, values: np.ndarray, group: np.ndarray) -> dict[str, Any]:
 
 
 def selected(answers: Answers) -> dict:
-    """Returns what training selects by: accuracies, counts, and `per_prompt`, the last attempt's accuracy on each."""
+    """Numbers that training selects by: accuracies, counts, and `per_prompt`, the last attempt's accuracy on each."""
     per_prompt = np.bincount(answers.group, answers.match[-1]) / np.bincount(answers.group)
     numbers = {"per_prompt": per_prompt.tolist(), "per_question": _per_question(answers)}
     return _counts(answers) | _accuracies(answers) | numbers

@@ -123,7 +123,7 @@ class Watch:
         place = {"stage": row.get("stage", 1), "step": row["step"]}
         if "loss" in row:
             return self._held_out_loss(row["loss"], place)
-        if "selection" not in row:  # a greedy row beside a sampled one
+        if "selection" not in row:  # a greedy row next to a sampled one
             return []
         selection = row["selection"]  # None without rows for it
         keeps = not self._marks or self.keeps_attempt1(row)

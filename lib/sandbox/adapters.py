@@ -37,25 +37,24 @@ def scores(
     """
     names = [None] * len(texts) if entry_points is None else entry_points
     read = [_program(*each) for each in zip(map(last_code, texts), tests, names, strict=True)]
-    verdicts = iter(_sandbox(os.getpid()).judge([program for program in read if program]))
-    return [_score(next(verdicts)) if program else None for program in read]
+    for problem in (problem for problem in read if isinstance(problem, str)):
+        _warn(problem)
+    verdicts = iter(_sandbox(os.getpid()).judge([program for program in read if isinstance(program, Program)]))
+    return [_score(next(verdicts)) if isinstance(program, Program) else None for program in read]
 
 
 def problem_of(tests: Tests, entry_points: Sequence[str] | str | None = None) -> str:
     """Returns why a row's tests cannot be used, "" if they can: a data set is filtered by it before training."""
+    program = _program("", tests, entry_points)
+    return program if isinstance(program, str) else ""
+
+
+def _program(source: str, tests: Tests, entry_points: Sequence[str] | str | None) -> Program | str:
+    """Returns a program with its tests, or why it cannot be judged by them."""
     try:
-        listed = [entry_points] if isinstance(entry_points, str) else entry_points
-        program_for("", _read(tests), listed)
+        return program_for(source, _read(tests), [entry_points] if isinstance(entry_points, str) else entry_points)
     except ConfigError as error:
         return str(error)
-    return ""
-
-
-def _program(source: str, tests: Tests, entry_points: Sequence[str] | str | None) -> Program | None:
-    if problem := problem_of(tests, entry_points):
-        _warn(problem)
-        return None
-    return program_for(source, _read(tests), [entry_points] if isinstance(entry_points, str) else entry_points)
 
 
 def _score(verdict: ProgramVerdict) -> float | None:
