@@ -11,6 +11,7 @@ which reads weights and adapters alone, so that it does not matter whose forward
 """
 
 import contextlib
+import functools
 import os
 import warnings
 from collections.abc import Iterator
@@ -199,6 +200,12 @@ def _attention(config: Any) -> Iterator[None]:
         config._attn_implementation = before
 
 
+@functools.cache
+def _side_stream(device: torch.device) -> torch.cuda.Stream:
+    """The stream of all recordings: cuBLAS keeps a workspace of 32 MiB for every stream that it was ever called on."""
+    return torch.cuda.Stream(device)
+
+
 class _FixedStep:
     """One decoding step of a fixed size. On a GPU it is recorded: its hundreds of small kernels launch as one."""
 
@@ -221,14 +228,14 @@ class _FixedStep:
 
     def _record(self, decoder: Decoder, pool: Any) -> None:
         """Records the step and compares it with the plain one, which stays in use if recording fails or differs."""
-        stream, side = torch.cuda.current_stream(), torch.cuda.Stream()
+        stream, side = torch.cuda.current_stream(), _side_stream(decoder.device)
         side.wait_stream(stream)
         with torch.cuda.stream(side):  # initialises lazy libraries; the real step will overwrite what this one writes
             expected = decoder._step(self._tokens, self._rows, self._widest)
         stream.wait_stream(side)
         graph = torch.cuda.CUDAGraph()
         try:
-            with torch.cuda.graph(graph, pool=pool):
+            with torch.cuda.graph(graph, pool=pool, stream=side):
                 self._hidden = decoder._step(self._tokens, self._rows, self._widest)
             graph.replay()
             tolerance = 0.02 * float(expected.abs().max())
