@@ -290,7 +290,7 @@ def reporter(
             if "loss" not in logs:
                 return
             row = {"step": state.global_step, "steps": state.max_steps, "epoch": state.epoch}
-            row |= {key: logs[key] for key in LOGGED}
+            row |= {key: logs[key] for key in LOGGED if key in logs}  # Unsloth's trainer counts no right tokens
             log.write("metrics", row)
             log.sync()
             tracker.log("train", row, state.global_step)
@@ -336,10 +336,11 @@ def reporter(
             if now - self.shown < 2 and not last:
                 return
             self.shown = now
+            right = row.get("mean_token_accuracy")
             pace = (now - self.started) / (state.global_step - self.first)  # evaluations and checkpoints included
             screen.say(
                 f"step {row['step']:>4}/{row['steps']}  loss {row['loss']:.4f}"
-                f"  tokens right {row['mean_token_accuracy']:.3f}  |g| {row['grad_norm']:.2g}"
+                f"{'' if right is None else f'  tokens right {right:.3f}'}  |g| {row['grad_norm']:.2g}"
                 f"  lr {row['learning_rate']:.2g}  {until(pace * (state.max_steps - state.global_step))}"
             )
 

@@ -531,6 +531,18 @@ def test_numbers_that_are_not_finite_stop_the_run(folder, monkeypatch):
     assert [row["step"] for row in logged("tiny")] == [1, 2]
 
 
+def test_a_trainer_that_counts_no_right_tokens_is_logged_without_them(folder, monkeypatch, capsys):
+    """Unsloth replaces TRL's trainer on a GPU by one whose logs have no mean_token_accuracy."""
+    from transformers import Trainer
+
+    plain = Trainer.log
+    monkeypatch.setattr(Trainer, "log", lambda self, values, *more: plain(
+        self, {key: value for key, value in values.items() if key != "mean_token_accuracy"}, *more))  # fmt: skip
+    assert run(monkeypatch, "train.steps=2") == 0
+    assert [row["step"] for row in logged("tiny")] == [1, 2] and "mean_token_accuracy" not in logged("tiny")[0]
+    assert "tokens right" not in capsys.readouterr().out
+
+
 def test_a_tracker_that_is_not_installed_is_named(folder, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(ConfigError, match="wandb is not installed"):
