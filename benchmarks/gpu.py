@@ -14,6 +14,7 @@ import argparse
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import statistics
@@ -378,10 +379,11 @@ def tiny(report: Report) -> None:
     whole, killed, cpu = (rows_of(out / name / "metrics.jsonl") for name in ("whole", "killed", "cpu"))
     report.note("seconds of the last step, here and on a CPU", [seconds_of(rows[-1]) for rows in (whole, cpu)])
     report.expect("steps of the resumed run", len(killed), least=len(whole), most=len(whole))
-    for name, rows in (("resumed", killed), ("on a CPU", cpu)):
+    # between devices rounding may flip a token, and one answer of a step's 384 moves its loss by some .003
+    for name, rows, most in (("resumed", killed, 1e-3), ("on a CPU", cpu, 1e-2)):
         gaps = [abs(one["loss"] - other["loss"]) for one, other in zip(whole, rows, strict=False)]
         report.note(f"{name}: losses equal to the last bit", f"{gaps.count(0)} of {len(gaps)}")
-        report.expect(f"{name}: difference of the first loss", gaps[0], most=1e-3)
+        report.expect(f"{name}: difference of the first loss", gaps[0], most=most)
         report.note(f"{name}: difference of the last loss", gaps[-1])
 
 
@@ -425,23 +427,67 @@ def plain(report: Report) -> None:
 def trained(report: Report, name: str, *overrides: str) -> None:
     """Runs four steps of train.py with configs/gsm8k.yaml on random weights, and notes what they took."""
     prompt = 16 if report.tiny else 200
-    questions = ["".join(str(digit % 10) for digit in prompt_of(prompt // 2, i)) for i in range(64)]
-    data = written_to(report.out / f"{name}.jsonl", [{"question": text, "answer": "0"} for text in questions])
     start = time.perf_counter()
-    ran(f"""train.py --config configs/gsm8k.yaml output_dir={report.out} run_name={name} dataset.name={data}
-        model.name={report.folder}/base model.max_seq_length=512 dataset.config_name=null dataset.test_split_size=16
-        prompts.user='{{question}}' prompts.self_correction='0' generation.max_prompt_length_attempt1={prompt}
-        generation.max_prompt_length_attempt2={2 * prompt + 64} generation.max_new_tokens_attempt1=32
-        generation.max_new_tokens_attempt2=32 train.stage1_steps=2 train.stage2_steps=2 train.stage1_batch_size=4
-        train.stage2_batch_size=4 train.checkpoint_every=0 eval.max_examples=8 eval.every_steps=0""",
-        "prompts.system=''", "reward={fn: gpu_checks.spread}", chat_template(report), *overrides)  # fmt: skip
+    ran("train.py", *gsm8k(report, name, prompt), *f"""model.max_seq_length=512
+        generation.max_prompt_length_attempt1={prompt} generation.max_prompt_length_attempt2={2 * prompt + 64}
+        generation.max_new_tokens_attempt1=32 generation.max_new_tokens_attempt2=32 train.stage1_steps=2
+        train.stage2_steps=2 train.stage1_batch_size=4 train.stage2_batch_size=4 eval.max_examples=8""".split(),
+        *overrides)  # fmt: skip
     report.note("train.py, four steps: seconds in all", time.perf_counter() - start)
     rows = rows_of(report.out / name / "metrics.jsonl")
     report.note("seconds of each step", [round(seconds_of(row), 2) for row in rows])
+    report.note("parts of the last step", parts_of(rows[-1]))
     report.note("losses", [round(row["loss"], 5) for row in rows])
     report.expect("gradient norm of the first step", rows[0]["grad_norm"], least=1e-6)
     report.expect("KL at the first step", rows[0]["kl_attempt1"], most=1e-3)
     report.expect("sampler_gap of the last step, nats", rows[-1]["sampler_gap"], most=0.03)
+
+
+@check
+def peak(report: Report) -> None:
+    """Two steps of configs/gsm8k.yaml's sizes: their seconds, and the peak of memory next to what --dry-run names."""
+    import resource
+    import runpy
+
+    import torch
+
+    words = [*gsm8k(report, "peak", 16 if report.tiny else 200), "train.stage1_steps=2", "train.stage2_steps=0",
+             "eval.max_examples=2"]  # fmt: skip
+    if report.tiny:
+        words += ["model.max_seq_length=256", "generation.max_prompt_length_attempt1=32"]
+        words += ["generation.max_prompt_length_attempt2=96", "train.stage1_batch_size=2"]
+        words += ["generation.max_new_tokens_attempt1=16", "generation.max_new_tokens_attempt2=16"]
+    named = float(re.search(r"([0-9.]+) GiB  peak", ran("train.py", *words, "--dry-run"))[1])
+    sys.argv = ["train.py", *words]
+    with contextlib.suppress(SystemExit), contextlib.redirect_stdout(sys.stderr):
+        runpy.run_path(str(ROOT / "train.py"), run_name="__main__")
+    rows = rows_of(report.out / "peak/metrics.jsonl")
+    report.expect("steps", len(rows), least=2)
+    report.note("seconds of each step", [round(seconds_of(row), 2) for row in rows])
+    report.note("parts of the last step", parts_of(rows[-1]))
+    report.note("tokens sampled in each step", [row["tokens"] for row in rows])
+    report.note("GiB that --dry-run names", named)
+    if torch.cuda.is_available():
+        report.note("GiB reserved at the peak", torch.cuda.max_memory_reserved() / 2**30)
+        measured = torch.cuda.max_memory_allocated() / 2**30
+        report.expect("GiB allocated at the peak, next to --dry-run", measured / named, least=0.7, most=1.15)
+    else:
+        report.note("GiB resident at the peak", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)
+
+
+def gsm8k(report: Report, name: str, prompt: int) -> list[str]:
+    """Returns the words after train.py that run configs/gsm8k.yaml on the checks' model, without its data set."""
+    questions = ["".join(str(digit % 10) for digit in prompt_of(prompt // 2, i)) for i in range(64)]
+    data = written_to(report.out / f"{name}.jsonl", [{"question": text, "answer": "0"} for text in questions])
+    words = f"""--config configs/gsm8k.yaml output_dir={report.out} run_name={name} dataset.name={data}
+        model.name={report.folder}/base dataset.config_name=null dataset.test_split_size=16
+        prompts.user='{{question}}' prompts.self_correction='0' train.checkpoint_every=0 eval.every_steps=0"""
+    return [
+        *words.split(),
+        "prompts.system=''",
+        "reward={fn: gpu_checks.spread, accept_cut: true}",
+        chat_template(report),
+    ]
 
 
 def chat_template(report: Report) -> str:
@@ -451,14 +497,20 @@ def chat_template(report: Report) -> str:
 
 def seconds_of(row: dict) -> float:
     """Returns the seconds of a step from its row of metrics.jsonl."""
-    return sum(value for key, value in row.items() if key.startswith("seconds_"))
+    return sum(parts_of(row).values())
+
+
+def parts_of(row: dict) -> dict[str, float]:
+    """Returns the seconds of each part of a step from its row of metrics.jsonl."""
+    prefix = "seconds_"
+    return {key.removeprefix(prefix): round(value, 3) for key, value in row.items() if key.startswith(prefix)}
 
 
 @check
 def sft(report: Report) -> None:
     """Four steps of sft_train.py with an adapter, plain and through Unsloth's patched trainer."""
-    chat = [{"role": "user", "content": "1+2"}, {"role": "assistant", "content": "3"}]
-    data = written_to(report.out / "chats.jsonl", [{"messages": chat, "number": i} for i in range(64)])
+    turns = [({"role": "user", "content": f"{i}+2"}, {"role": "assistant", "content": str(i + 2)}) for i in range(64)]
+    data = written_to(report.out / "chats.jsonl", [{"messages": list(chat)} for chat in turns])
     for backend in ("plain", "unsloth") if find_spec("unsloth") else ("plain",):
         start = time.perf_counter()
         ran(f"""sft_train.py --config configs/smollm2_base.yaml output_dir={report.out} run_name=sft-{backend}

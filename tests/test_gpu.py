@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 
 @long
 def test_the_checks_of_a_gpu_run_on_a_cpu():
-    names = ["probe", "decode", "gradients", "head", "memory", "four_bits"]
+    names = ["probe", "decode", "gradients", "head", "memory", "peak", "four_bits"]
     command = [sys.executable, "benchmarks/gpu.py", "--cpu", "--only", *names]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     lines = [json.loads(line) for line in ended.stdout.splitlines() if line.startswith("{")]
