@@ -1,7 +1,7 @@
 r"""The one number that a short text states, exactly, with its unit: one reading, for predictions and for targets.
 
 Read are `18`, `1,000`, `1 000`, `.5`, `0.1\overline{6}`, `2/3`, `\frac{1}{2}`, `1 1/2`, `1.5e3`, `1.5 \times 10^3`,
-`10^6`, `3 million`, `3 sixths`, `-$5`, `minus 5`, `(18)`, and behind it a unit of up to three words, or what is
+`10^6`, `3 million`, `3 sixths`, `-$5`, `EUR 5`, `minus 5`, `(18)`, and after it a unit of up to three words, or what is
 counted: 18 apples are 18, and no 18 oranges. 18% is 18: the gold numbers of such data sets leave the sign out. A final
 full stop does not count.
 
@@ -47,7 +47,7 @@ _LATEX_FRACTION = re.compile(
     r"\\[cdt]?frac\s*(?:\{\s*([+-]?)([0-9.,]+)\s*\}|()([0-9]))\s*(?:\{\s*([+-]?)([0-9.,]+)\s*\}|()([0-9]))"
 )
 _PARENTHESES = re.compile(r"([+-]?)\(([^()]*)\)")
-_SIGN = re.compile(r"(?i:(minus|negative)\s+)?([+-]?)\s*([$€£]?)\s*([+-]?)\s*")
+_SIGN = re.compile(r"(?i:(minus|negative)\s+)?([+-]?)\s*((?:[$€£]|(?i:usd|eur|gbp)\b)?)\s*([+-]?)\s*")
 _DIGITS = r"[1-9][0-9]{0,2}(?:(?:,[0-9]{3})+|(?:[ ][0-9]{3})+|(?:'[0-9]{3})+)|[0-9]+"
 _BODY = re.compile(
     rf"""(?P<whole>[0-9]{{1,9}})[ ]+(?P<part>[0-9]{{1,9}})/(?P<parts>[0-9]{{1,9}})
@@ -210,7 +210,7 @@ def read_quantity(text: str) -> Quantity | None:
     is_minus = bool(signs) and signs != ["+"]
     if number is None or unit is None or (number == 0 and is_minus):
         return None
-    money = _UNITS[sign[3]] if sign[3] else ""
+    money = _UNITS[sign[3].lower()] if sign[3] else ""
     if not same_unit(money, unit[0]):
         return None
     return Quantity(-number if is_minus else number, money or unit[0], *unit[1:])
