@@ -34,6 +34,7 @@ _LONGEST_MARKED = 500  # characters
 _LONGEST_NAME = 40  # characters
 _LONGEST_COMPOSED = 1000  # characters
 _CHOICE = re.compile(r"\A\(?([A-Za-z])\)\Z")
+_QUOTED = re.compile(r"\A'([^']*)'\Z")
 _STRAIGHT = str.maketrans("‘’“”", "''\"\"")
 FULL_STOP = re.compile(r"(?<=[\w)\]}$])\.\Z")
 
@@ -221,7 +222,8 @@ def same_answer(a: str, b: str) -> bool:
 
 def _plain_text(text: str) -> str:
     text = " ".join(_composed(text).translate(_STRAIGHT).split())
-    return _CHOICE.sub(r"\1", FULL_STOP.sub("", text.strip('"')))
+    text = _QUOTED.sub(r"\1", text.strip('"'))
+    return _CHOICE.sub(r"\1", FULL_STOP.sub("", text))
 
 
 @lru_cache(maxsize=1000)  # a group repeats its answers, and rewards, metrics and evaluations ask for the same pair
