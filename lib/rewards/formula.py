@@ -53,11 +53,12 @@ _TYPED = (  # as programs and plain texts write formulae; √2x and √x² are l
     (re.compile(r"√\s*(?:\{([^{}]*)\}|([0-9]+|[A-Za-z])(?![\w.^!]))"), r"\\sqrt{\1\2}"),
     (re.compile(r"π|(?<![\\A-Za-z])pi(?![A-Za-z])"), r"\\pi "),
     (re.compile(r"(?<=[\w)])\s*\*\*\s*(?:\(([^()]*)\)|(-?[0-9]+|[A-Za-z])(?!\s*\*\*|[\w.(]))"), r"^{\1\2}"),
+    (re.compile(r"\A\\mathbb\s*(?:R|\{R\})\Z"), r"(-\\infty, \\infty)"),
 )
 _MOST_ELEMENTS = 30
 _SIZES = re.compile(r"\\(?:left|right|bigl?|bigr)(?=\s*[\[\](){}\\])")
 _MATRIX = re.compile(r"\\begin\{([bp]?matrix)\}((?:(?!\\begin|\\end).)*)\\end\{\1\}", re.DOTALL)
-_BRACKET = re.compile(r"[()\[\]{},]")
+_BRACKET = re.compile(r"[()\[\]{}⟨⟩,]")
 _UNIT_BEHIND = re.compile(
     r"(.*[^\s])\s*(?:\\(?:text|textrm|mathrm|mbox)\s*\{([^{}]*)\}(\^\{?[23]\}?)?|(?<=[\s])([A-Za-z/]{2,}(?:\^\{?[23]\}?)?))",
     re.DOTALL,
@@ -321,19 +322,22 @@ def _upwards(chain: re.Match) -> str:
 
 
 def _elements(text: str) -> tuple[str, list[str]] | None:
-    """Returns a list's kind ("()", "[)", "{}", "" without brackets, "2x3" for a matrix) and its elements, or None."""
-    text = _SIZES.sub("", text).strip()
+    """Returns a list's kind and its elements, or None.
+
+    Kinds are "()", "[)", "{}", "⟨⟩", "" without brackets, and "2x3" for a matrix.
+    """
+    text = _SIZES.sub("", text).replace(r"\langle", "⟨").replace(r"\rangle", "⟩").strip()
     if matrix := _MATRIX.fullmatch(text):
         rows = [row.split("&") for row in matrix[2].strip().removesuffix(r"\\").split(r"\\")]
         return f"{len(rows)}x{len(rows[0])}", [cell for row in rows for cell in row]
     kind = ""
-    for opening, closing in ((r"\{", r"\}"), *(a + b for a in "([" for b in ")]")):
+    for opening, closing in ((r"\{", r"\}"), "⟨⟩", *(a + b for a in "([" for b in ")]")):
         if text.startswith(opening) and text.endswith(closing) and _closes_last(text):
             kind, text = opening[-1] + closing[-1], text[len(opening) : -len(closing)]
             break
     parts, depth, start = [], 0, 0
     for bracket in _BRACKET.finditer(text):
-        depth += (bracket[0] in "([{") - (bracket[0] in ")]}")
+        depth += (bracket[0] in "([{⟨") - (bracket[0] in ")]}⟩")
         if bracket[0] == "," and depth == 0:
             parts.append(text[start : bracket.start()])
             start = bracket.end()
@@ -344,7 +348,7 @@ def _closes_last(text: str) -> bool:
     """Tells whether the bracket that opens `text` is closed at its end, not before."""
     depth = 0
     for bracket in _BRACKET.finditer(text):
-        depth += (bracket[0] in "([{") - (bracket[0] in ")]}")
+        depth += (bracket[0] in "([{⟨") - (bracket[0] in ")]}⟩")
         if depth == 0:
             return bracket.end() == len(text)
     return False
@@ -393,7 +397,8 @@ def _is_less_done(answer: str, gold: str) -> bool:
     counted = [_PRODUCT, _POWER]
     if not _LETTER.search(_NO_LETTER.sub("", answer + gold)):  # constants
         counted += [_SUM, _POWER_OF_GROUP, _BAR]
-        if not {*_FUNCTION.findall(answer)} <= {*_FUNCTION.findall(gold)}:
+        used, wanted = ({*_FUNCTION.findall(text.replace(r"\ln", r"\log"))} for text in (answer, gold))
+        if not used <= wanted:
             return True
     elif not _SUM.search(gold) and not _FUNCTION.search(gold) and not _RELATION.search(answer + gold):  # one term
         counted.append(_SUM)
