@@ -52,7 +52,9 @@ def test_every_file_that_the_documents_name_exists(text):
     assert named and not missing
 
 
-@pytest.mark.parametrize("path", [ROOT / "README.md", ROOT / "LEADERBOARD.md", *DOCS], ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", [*(ROOT / name for name in ("README.md", "LEADERBOARD.md", "LOG.md")), *DOCS], ids=lambda path: path.name
+)
 def test_every_link_of_the_documents_leads_somewhere(path):
     text = path.read_text(encoding="utf-8")
     for target in re.findall(r"\]\((?!https?://)([^)]+)\)", text):
@@ -63,6 +65,13 @@ def test_every_link_of_the_documents_leads_somewhere(path):
         assert not section or section in [re.sub(r"[^\w -]", "", head).lower().replace(" ", "-") for head in heads], (
             target
         )
+
+
+def test_the_log_lists_every_entry():
+    index = (ROOT / "LOG.md").read_text(encoding="utf-8")
+    for month in (ROOT / "docs/log").glob("*.md"):
+        entries = re.findall(r"^## (.*)$", month.read_text(encoding="utf-8"), re.MULTILINE)
+        assert entries and not [entry for entry in entries if f"[{entry}](docs/log/{month.name}#" not in index]
 
 
 def test_the_readme_names_every_document():
