@@ -45,7 +45,6 @@ from rich.table import Table
 from transformers.utils import logging as chatter
 
 from benchmarks.case import Case
-from benchmarks.floors import Products, Sizes, on_gpu
 from lib.core.config import FromScratch, SFTConfig, load, positive
 from lib.model.scratch import build
 
@@ -143,8 +142,8 @@ def fill_vocabulary(file: Path, size: int) -> None:
     file.write_text(json.dumps(spec), encoding="utf-8")
 
 
-def prepare(case: Case, folder: Path) -> Sizes:
-    """Writes the case, the model and the data; returns the model's sizes."""
+def prepare(case: Case, folder: Path) -> None:
+    """Writes the case, the model and the data."""
     columns = case.prompt_tokens + 2 * case.length + 32
     model, tokenizer = build(*architecture(case.model, columns), seed=0)
     model.to(getattr(torch, case.dtype))
@@ -158,7 +157,6 @@ def prepare(case: Case, folder: Path) -> Sizes:
     ]
     (folder / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     case.save(folder)
-    return Sizes.of(model)
 
 
 @contextlib.contextmanager
@@ -178,16 +176,12 @@ def compare(case: Case, pairs: int, console: Console, left_out: list[str]) -> No
     """Runs the contenders on a case, without those left out, and prints its tables."""
     names = tuple(name for name in (CONTENDERS if case.revisions else OF_ONE_ATTEMPT) if name not in left_out)
     taken: dict[str, list[dict]] = {name: [] for name in names}
-    floors = []
     with tempfile.TemporaryDirectory(prefix="rematch-step-") as temporary:
         folder = Path(temporary)
         console.print(f"{case.model}: setting up ...")
-        sizes = prepare(case, folder)
-        products = None if torch.cuda.is_available() else Products(sizes)
+        prepare(case, folder)
         with started(names, folder) as children:
             for turn in range(pairs):
-                if products:
-                    floors.append(products.floors(case))
                 for name, child in children.items():
                     taken[name].append(child.step())
                 shown = ", ".join(f"{name} {steps[-1]['total']:.2f} s" for name, steps in taken.items())
@@ -200,9 +194,6 @@ def compare(case: Case, pairs: int, console: Console, left_out: list[str]) -> No
     console.print(part_table("rollouts alone", case, taken, "rollout"))
     if "naive" in taken:
         console.print(part_table("updates alone", case, taken, "update"))
-    if not products:
-        floors = [on_gpu(case, sizes)] * pairs
-    console.print(floor_table(case, floors, taken["ours"]))
 
 
 def step_table(case: Case, taken: dict[str, list[dict]]) -> Table:
@@ -282,14 +273,6 @@ def steps_of_ours(case: Case) -> list[dict]:
         prepare(case, Path(temporary))
         with started(("ours",), Path(temporary)) as children:
             return [children["ours"].step() for _ in range(3)]
-
-
-def floor_table(case: Case, floors: list[dict], ours: list[dict]) -> Table:
-    """Compares what ours took with the least time the device needs to move and multiply what ours has to."""
-    table = table_of(f"{case.model}: floors (benchmarks/floors.py)", "floor s", "ours s", "ours / floor", "range")
-    for name in floors[0]:
-        table.add_row(name, f"{middle(floors, name):.2f}", f"{middle(ours, name):.2f}", *ratio(ours, floors, name))
-    return table
 
 
 def command_line() -> argparse.Namespace:
