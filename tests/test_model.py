@@ -476,13 +476,6 @@ def test_auto_is_plain_without_a_gpu(monkeypatch):
     assert start_backend(Model(name="tiny")) == "plain"
 
 
-def test_auto_passes_over_unsloth_that_is_missing_and_says_so(monkeypatch, caplog):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setitem(sys.modules, "unsloth", None)
-    assert start_backend(Model(name="tiny")) == "plain"
-    assert "pip install -r requirements.txt to train faster" in caplog.text
-
-
 def test_unsloth_that_is_missing_is_one_sentence(monkeypatch):
     monkeypatch.setitem(sys.modules, "unsloth", None)
     with pytest.raises(ConfigError, match=r"grep \^unsloth requirements\.txt\), or set model\.backend=plain"):

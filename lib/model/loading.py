@@ -6,6 +6,8 @@ Heavy packages are imported inside functions, because Unsloth must come before t
 import contextlib
 import logging
 import os
+import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,11 +37,20 @@ logging.getLogger("bitsandbytes.backends.cpu.ops").setLevel(logging.ERROR)
 
 
 def start_backend(config: Model) -> str:
-    """Imports what must be imported first, and returns the backend in use: "unsloth" or "plain"."""
+    """Imports what must be imported first, and returns the backend in use: "unsloth" or "plain".
+
+    Chooses this process's GPU, before anything is loaded to one. Raises ConfigError for a driver that torch cannot use.
+    """
+    if torch.cuda.is_available():
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))
+    elif problem := _unusable_driver():
+        raise ConfigError(problem)
     backend = config.backend
     if backend == "auto":
         backend = "unsloth" if torch.cuda.is_available() else "plain"
         told = refusal(UNSLOTH, config.adapters.names) if isinstance(config, TrainedModel) else ""
+        if config.attn_implementation:
+            told = "Unsloth chooses the attention itself, and model.attn_implementation is set"
         if backend == "unsloth" and told:
             backend = "plain"
             _warn(f"model.backend: auto uses plain transformers: {told}")
@@ -48,10 +59,10 @@ def start_backend(config: Model) -> str:
         os.environ.setdefault("UNSLOTH_COMPILE_LOCATION", tempfile.mkdtemp(prefix="unsloth_compiled_"))
         try:
             import unsloth  # noqa: F401
-        except ImportError as error:
+        except Exception as error:  # it compiles and patches while it is imported
             on_cpu = "--no-deps $(grep ^unsloth requirements.txt)"
             how = "-r requirements.txt" if torch.cuda.is_available() else on_cpu
-            told = f"unsloth could not be imported ({error}); pip install {how}"
+            told = f"unsloth could not be imported ({first_line(error)}); pip install {how}"
             if config.backend == "unsloth":
                 raise ConfigError(f"model.backend: {told}, or set model.backend=plain") from error
             backend = "plain"
@@ -61,6 +72,28 @@ def start_backend(config: Model) -> str:
     chatter.set_verbosity_error()
     chatter.disable_progress_bar()
     return backend
+
+
+def _unusable_driver() -> str:
+    """Returns what to do where an NVIDIA driver is there and torch, built for CUDA, sees no GPU; "" elsewhere."""
+    hidden = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if not torch.version.cuda or hidden in ("", "-1") or not shutil.which("nvidia-smi"):
+        return ""
+    query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
+    try:
+        seen = subprocess.run(query, capture_output=True, text=True, timeout=30, check=True).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return ""  # no driver runs here
+    return seen and (
+        f"torch {torch.__version__} does not see the GPU here ({seen.splitlines()[0]}): it was built for CUDA "
+        f"{torch.version.cuda}, which wants a newer driver (580 or later for CUDA 13). Update the driver, or set "
+        "CUDA_VISIBLE_DEVICES= to run on the CPU"
+    )
+
+
+def has_bfloat16() -> bool:
+    """True if the GPU computes in bfloat16 itself, from Ampere on; older ones emulate it, slower than float32."""
+    return torch.cuda.is_available() and torch.cuda.is_bf16_supported(including_emulation=False)
 
 
 def _warn(sentence: str) -> None:
@@ -223,8 +256,7 @@ def _with_template(tokenizer: Any, config: Model) -> Any:
 def _dtype(config: Model) -> torch.dtype:
     if config.dtype != "auto":
         return getattr(torch, config.dtype)
-    has_bfloat16 = torch.cuda.is_available() and torch.cuda.is_bf16_supported()
-    return torch.bfloat16 if has_bfloat16 else torch.float32
+    return torch.bfloat16 if has_bfloat16() else torch.float32
 
 
 def _template_text(template: str) -> str:
@@ -263,6 +295,7 @@ def _load_unsloth(config: Model) -> tuple[nn.Module, Any]:
         load_in_4bit=config.load_in_4bit,
         revision=config.revision,
         trust_remote_code=config.trust_remote_code,
+        use_exact_model_name=True,  # not Unsloth's copy of it, whose hash adapters of other backends would not match
         use_gradient_checkpointing=config.gradient_checkpointing,  # not "unsloth": host offload stalls some machines
     )
 

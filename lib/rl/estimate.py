@@ -16,7 +16,7 @@ from lib.model.adapters.sites import outputs_of
 from lib.model.decoder import bytes_per_token, free_host_memory
 from lib.model.head import CHUNK_ELEMENTS
 from lib.model.llama import FAMILY
-from lib.model.loading import adapted_layers
+from lib.model.loading import adapted_layers, has_bfloat16
 from lib.model.logits import backbone_of
 from lib.model.policy import attends_to_everything
 from lib.rl.evaluation import ROWS_AT_ONCE
@@ -172,7 +172,7 @@ def _of_distillation(
 
 
 def _bytes_of_number(model: Model) -> int:
-    is_narrow = model.dtype == "bfloat16" or (torch.cuda.is_available() and model.dtype == "auto")
+    is_narrow = model.dtype == "bfloat16" or (model.dtype == "auto" and has_bfloat16())
     return 2 if is_narrow else 4
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from lib.core.config import Optimizer, SFTConfig
 from lib.core.errors import ConfigError
+from lib.model.loading import has_bfloat16
 from lib.text.labels import Example
 
 
@@ -22,7 +23,6 @@ def make_trainer(config: SFTConfig, model: Any, tokenizer: Any, train: list[Exam
     settings, optimizer = config.train, config.optimizer
     datasets.disable_progress_bars()
     disable_progress_bar()
-    has_bfloat16 = torch.cuda.is_available() and torch.cuda.is_bf16_supported()
     arguments = trl.SFTConfig(
         output_dir=str(config.run_dir),
         seed=config.seed,
@@ -33,7 +33,7 @@ def make_trainer(config: SFTConfig, model: Any, tokenizer: Any, train: list[Exam
         gradient_accumulation_steps=settings.gradient_accumulation,
         gradient_checkpointing=config.model.gradient_checkpointing,
         use_cpu=not torch.accelerator.is_available(),  # else several CPU processes would each train alone
-        bf16=has_bfloat16 and config.model.dtype != "float32",
+        bf16=has_bfloat16() and config.model.dtype != "float32",
         max_length=None,  # the examples are already cut and labelled
         dataset_kwargs={"skip_prepare_dataset": True},
         train_sampling_strategy="random" if settings.shuffle else "sequential",

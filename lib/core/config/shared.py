@@ -50,6 +50,8 @@ class Model(Section):
         return f"{self.name} + {self.adapter}" if self.adapter else self.name
 
     def _conflicts(self) -> Conflicts:
+        if self.attn_implementation and self.backend == "unsloth":
+            yield ("attn_implementation", "backend"), "Unsloth chooses the attention itself: set backend: plain"
         if self.adapter and self.load_in_4bit:
             yield (
                 ("adapter", "load_in_4bit"),
