@@ -39,6 +39,8 @@ RUN_PYTHON = $(VENV)/bin/python
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
+# what is claimed of the tiny models was measured on cores
+demo demo-selfplay demo-distill demo-puzzles sweep sweep-recipes speedrun: export CUDA_VISIBLE_DEVICES =
 demo: export OMP_NUM_THREADS ?= 2# more threads than that would wait for each other on a model this small
 demo: setup $(SUMS_DATA)/sft.jsonl ## train a tiny model to correct itself: table and report, minutes on a laptop; SEED=n
 	@start=$$(date +%s); set -e; \

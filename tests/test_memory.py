@@ -24,6 +24,11 @@ def test_every_kind_is_known(fail):
     assert is_out_of_memory(caught.value)
 
 
+@pytest.mark.parametrize("text", ["CUDA error: out of memory", "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling"])
+def test_a_gpu_that_says_it_in_other_words_is_understood(text):
+    assert is_out_of_memory(RuntimeError(text))
+
+
 def test_other_errors_are_not_taken_for_it():
     with pytest.raises(RuntimeError, match="shape") as caught:
         torch.zeros(2).view(3)

@@ -138,10 +138,13 @@ def first_line(error: BaseException) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
+NO_MEMORY = ("DefaultCPUAllocator", "CUDA error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED")
+
+
 def is_out_of_memory(error: BaseException) -> bool:
-    """Tells whether memory ran out: in Python, on a GPU (without importing torch), or in torch on the CPU."""
+    """True if memory ran out: in Python, on a GPU (without importing torch), or in torch on the CPU."""
     named = type(error).__name__ == "OutOfMemoryError"
-    return named or isinstance(error, MemoryError) or "DefaultCPUAllocator" in str(error)
+    return named or isinstance(error, MemoryError) or any(words in str(error) for words in NO_MEMORY)
 
 
 def is_lost_process(error: BaseException) -> bool:

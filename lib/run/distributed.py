@@ -1,11 +1,12 @@
 """One thin layer over accelerate: which part of a batch is this process's, and lists and sums over all of them."""
 
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from typing import Any, TypeVar
 
 import torch
 from accelerate import Accelerator
-from accelerate.utils import DistributedDataParallelKwargs, gather_object
+from accelerate.utils import DistributedDataParallelKwargs, InitProcessGroupKwargs, gather_object
 
 from lib.core.clock import phase
 from lib.core.errors import ConfigError
@@ -13,6 +14,7 @@ from lib.core.interrupts import Interrupts
 
 Item = TypeVar("Item")
 LAUNCHER = ("RANK", "WORLD_SIZE", "LOCAL_", "MASTER_", "GROUP_", "ROLE_", "TORCHELASTIC_", "ACCELERATE_", "FSDP_")
+LONGEST_WAIT = timedelta(hours=2)  # NCCL's own 10 minutes are too few for train.after_checkpoint or a long rollout
 
 _meanwhile: list[Callable[[], None]] = []
 
@@ -39,7 +41,10 @@ def make_accelerator() -> Accelerator:
         # otherwise accelerate would let each process of a CPU launch train on its own
         cpu=not torch.cuda.is_available(),
         mixed_precision="no",
-        kwargs_handlers=[DistributedDataParallelKwargs(broadcast_buffers=False)],  # no buffer ever changes
+        kwargs_handlers=[
+            DistributedDataParallelKwargs(broadcast_buffers=False),  # no buffer ever changes
+            InitProcessGroupKwargs(timeout=LONGEST_WAIT),
+        ],
     )
     if accelerator.gradient_accumulation_steps != 1:
         raise ConfigError("accelerate's config sets gradient_accumulation_steps: leave it at 1, micro-batches do that")
