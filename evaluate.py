@@ -24,7 +24,7 @@ question's, a right and a random first attempt (lib/rl/swaps.py); its rows go in
 `--merge` measures nothing: it writes model, `model.adapter` and the adapter as one model of plain transformers, in the
 dtype of `model.dtype`, which has its name once it was read back and compared (lib/model/merging.py).
 `--compare` answers nothing: it tests what differs between two evaluations of the same questions, pair by pair, of two
-runs or files of `--output` (the last ones), or of one (its first and its last); lib/report/paired.py says what and how.
+runs or files of `--output` (the last ones), or of one (its first and its last); pages/paired.py says what and how.
 
 Exit codes: 0 finished, 2 config, data or adapter, 3 numbers of a merged model, 5 sandbox, 7 a reward that raises, 74
 disk.
@@ -66,10 +66,10 @@ from lib.core.config import (
 from lib.core.console import answered, cut_off
 from lib.core.errors import FINISHED, ConfigError, run_script
 from lib.core.registry import matchers
-from lib.report import eval_tables, paired
 from lib.rewards.judge import prepare
 from lib.run.directory import ADAPTER_CONFIG
 from lib.run.hub import local_adapter
+from pages import eval_tables, paired
 
 MERGE_PROMPTS = 8  # on which the merged model is compared with the adapted one
 

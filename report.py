@@ -21,11 +21,11 @@ import csv
 from pathlib import Path
 
 from lib.core.errors import FINISHED, ConfigError, run_script
-from lib.report import terminal
-from lib.report.live import HOST, serve
-from lib.report.page import render_runs
-from lib.report.rollouts import rollouts_of
-from lib.report.run_folder import read_run
+from pages import terminal
+from pages.live import HOST, serve
+from pages.page import render_runs
+from pages.rollouts import rollouts_of
+from pages.run_folder import read_run
 
 FILES = ("config.yaml", "metrics.jsonl", "evaluations.jsonl")  # a run has one of them at least
 

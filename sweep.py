@@ -32,10 +32,10 @@ from lib.core.config import KINDS, SweepConfig, dump, load, parser
 from lib.core.console import Screen
 from lib.core.errors import FINISHED, ConfigError, run_script
 from lib.core.interrupts import Interrupts
-from lib.report.sweep_page import page_of
-from lib.report.sweep_tables import DIFFERENCE_HEADS, SUMMARY_HEADS, SweepOutcome, outcome_of
-from lib.report.sweeps import Runs, Schedule, distinct, in_threads, parallel_in_words, plan, program, read_results
 from lib.run.runlog import RunLog
+from pages.sweep_page import page_of
+from pages.sweep_tables import DIFFERENCE_HEADS, SUMMARY_HEADS, SweepOutcome, outcome_of
+from pages.sweeps import Runs, Schedule, distinct, in_threads, parallel_in_words, plan, program, read_results
 
 SCRIPTS = {kind.__doc__: kind for kind in KINDS}
 MISSED = 1  # exit code

@@ -1,4 +1,4 @@
-"""A book of eleven parts, in reading order. The page of each part (its `__init__.py`) has the order of its modules.
+"""A book of ten parts, in reading order. The page of each part (its `__init__.py`) has the order of its modules.
 
 At every level a module refers back only, those named on one line do not know each other, and nobody imports a script,
 but for the entry scripts, which import `reward_function`. tests/test_order.py keeps all this.
@@ -13,5 +13,4 @@ generators/   sources of text: the policy, a server, a model beside it; caching 
 tools/        functions that a model may call, and the loop in which it calls them
 rl/           the algorithm of SCoRe, and what it shares with self-play: prompts, trees, credit, losses, evaluation
 play/         self-play: opponents, teachers, their games, and the steps of GSPO
-report/       pages about runs, tables of evaluations, and the runs of a sweep
 """

@@ -15,11 +15,11 @@ from test_resume import template as template
 from test_selfplay_runs import Run as PlayRun
 from test_selfplay_runs import template as play_template  # noqa: F401
 
-from lib.report.page import overview
-from lib.report.rollouts import rollouts_of
-from lib.report.run_folder import read_run
 from lib.run.adapter_files import ADAPTER
 from lib.run.manifest import problems
+from pages.page import overview
+from pages.rollouts import rollouts_of
+from pages.run_folder import read_run
 
 REWARD = """
 from lib.core.registry import Judged

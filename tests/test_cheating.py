@@ -18,7 +18,6 @@ from data import build_tiny_code, build_tiny_sums
 from lib.core.config import ScoreConfig, ScoreTrain, SweepConfig, load
 from lib.core.errors import ConfigError
 from lib.generators.protocol import Completion
-from lib.report.sweeps import plan
 from lib.rewards.judge import Verdict
 from lib.rewards.programs import check_public, first_failures
 from lib.rl.credit import advantages_of, compared, scaled_by_role
@@ -35,6 +34,7 @@ from lib.rl.tree import Answer, Group, nodes
 from lib.rl.watch import Watch
 from lib.sandbox import pool
 from lib.text.parsing import same_answer
+from pages.sweeps import plan
 
 ROOT = Path(__file__).parent.parent
 ALONE = Accelerator()

@@ -80,7 +80,7 @@ def test_a_block_of_commands_is_run_or_says_why_not(page, block):
     if mark.startswith("not run: "):
         assert mark.removeprefix("not run: ") in REASONS
     elif mark.startswith("run by "):
-        assert (ROOT / re.match(r"run by (tests/\w+\.py)", mark)[1]).exists()
+        assert (ROOT / re.match(r"run by (tests/[\w/]+\.py)", mark)[1]).exists()
     else:
         missing = [command for command in commands(block) if command not in LESS]
         assert not missing, f"{page}: neither run by this test nor marked"

@@ -23,7 +23,6 @@ from lib.core.errors import ConfigError, run_script
 from lib.core.registry import Judged
 from lib.generators.protocol import Completion, Reply, ReplyError
 from lib.model.scratch import build_tokenizer
-from lib.report.sweep_tables import Figure, value_of
 from lib.rewards.judge import Verdict
 from lib.rewards.programs import check_public, first_failures
 from lib.rl.corrections import PLACEHOLDER, CorrectionPrompts
@@ -35,6 +34,7 @@ from lib.rl.task import load_data
 from lib.rl.tree import Sampling, nodes, sample
 from lib.sandbox import pool
 from lib.sandbox.tasks import read_task
+from pages.sweep_tables import Figure, value_of
 
 CHATML = (
     "{%- for m in messages -%}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor -%}"

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-LIB = ROOT / "lib"
-FILES = sorted(LIB.rglob("*.py"))
+WINGS = ("lib", "pages")  # a later one may import an earlier one
+FILES = sorted(path for wing in WINGS for path in (ROOT / wing).rglob("*.py"))
 SCRIPTS = {path.stem for path in ROOT.glob("*.py")}
 HEAVY = {"transformers", "peft", "trl", "datasets", "unsloth", "vllm", "bitsandbytes", "wandb", "matplotlib", "openai"}
 NOT_ON_MACOS = {
@@ -36,7 +36,7 @@ def imports_of(path, top_level_only=False):
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: a relative import hides the order"
             for alias in node.names:
-                inner = LIB.parent / Path(*node.module.split("."), alias.name)
+                inner = ROOT / Path(*node.module.split("."), alias.name)
                 is_module = inner.is_dir() or inner.with_suffix(".py").exists()
                 yield f"{node.module}.{alias.name}" if is_module else node.module
 
@@ -50,9 +50,9 @@ def contents(package):
 
 
 def position(module):
-    """Where a module stands in the book: one number a level. What a package exports is behind all that it has."""
+    """Where a module stands: a number for its wing, one a level. What a package exports is behind all that it has."""
     names = module.split(".")
-    numbers = []
+    numbers = [WINGS.index(names[0])]
     for depth in range(1, len(names)):
         lines = contents(".".join(names[:depth]))
         numbers.append(next(number for number, line in enumerate(lines) if names[depth] in line))
@@ -66,7 +66,7 @@ def exports(package):
     return bool(list(imports_of(ROOT / Path(*package.split(".")) / "__init__.py")))
 
 
-@pytest.mark.parametrize("page", LIB.rglob("__init__.py"), ids=module_of)
+@pytest.mark.parametrize("page", [path for path in FILES if path.name == "__init__.py"], ids=module_of)
 def test_a_page_tells_all_that_its_package_has(page):
     folder = page.parent
     found = {path.stem for path in folder.glob("*.py") if not path.stem.startswith("__")}
@@ -79,12 +79,12 @@ def test_a_page_tells_all_that_its_package_has(page):
 def test_a_module_refers_back_only(path):
     here = module_of(path)
     for other in imports_of(path):
-        if other.split(".")[0] != "lib":
+        if other.split(".")[0] not in WINGS:
             assert other.split(".")[0] not in SCRIPTS, f"{here} imports the script {other}"
         elif path.stem != "__main__":  # which is behind everything
             assert position(other) < position(here), f"{here} refers ahead to {other}, or to its mate"
             for package in [other[: dot.start()] for dot in re.finditer(r"\.", other)]:
-                if package != "lib" and not here.startswith(package):
+                if not here.startswith(package):
                     assert not exports(package), f"{here} reaches past {package}, which exports what others may take"
 
 
@@ -122,7 +122,7 @@ def test_heavy_packages_are_imported_inside_functions():
 
 
 def test_nothing_but_the_sandbox_needs_linux():
-    sandbox = set(LIB.glob("sandbox/**/*.py"))  # which asks before it calls
+    sandbox = set(ROOT.glob("lib/sandbox/**/*.py"))  # which asks before it calls
     for path in {*FILES, *ROOT.glob("*.py"), *ROOT.glob("data/*.py")} - sandbox:
         names = {node.attr for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Attribute)}
         assert not names & NOT_ON_MACOS, f"{path} would end with an AttributeError on macOS"
@@ -145,7 +145,7 @@ def test_an_import_reads_no_file_writes_none_and_sets_no_variable(monkeypatch):
         for module in modules:
             importlib.import_module(module)
     finally:
-        for name in [name for name in sys.modules if name.split(".")[0] == "lib"]:
+        for name in [name for name in sys.modules if name.split(".")[0] in WINGS]:
             del sys.modules[name]
         sys.modules.update(saved)
     assert opened == []

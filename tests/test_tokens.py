@@ -11,9 +11,9 @@ from test_selfplay import folder, logged, opened, weights
 from test_selfplay import step as play_step
 
 from lib.generators.protocol import Completion
-from lib.report.rollouts import tokens_of
 from lib.rl.tokens import sizes_of
 from lib.rl.tree import Answer
+from pages.rollouts import tokens_of
 
 folder = folder  # a fixture
 TIMES = ("time", "tokens_per_second")

@@ -6,7 +6,7 @@ lucky too, and its luck must not be reported. `selection` of a row has the latte
 A question is one witness, however often it is asked: the samples of it, and rows that ask the same, are one cluster of
 every interval and of `mcnemar_p`. `per_question` counts the answers to each question, those that were right and those
 that a revision spoiled, in the order in which the questions come first: two evaluations of the same rows are compared
-by it, in pairs (lib/report/paired.py, lib/rl/watch.py).
+by it, in pairs (pages/paired.py, lib/rl/watch.py).
 
 A revision is worth something only if it beats another first attempt, which costs as much: after a wrong attempt 1,
 `revised_after_wrong` is how often its revision is right, and `fresh_after_wrong` how often the other first attempts to

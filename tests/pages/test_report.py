@@ -13,12 +13,12 @@ import yaml
 import report
 from data.builders import write_rows
 from lib.core.errors import ConfigError
-from lib.report import curves, kinds
-from lib.report.alarms import HEADLINES
-from lib.report.facts import reward_in_words
-from lib.report.run_folder import read_run
-from lib.report.sections import mean_rows
 from lib.rl.checks import CHECKS, sft_checks
+from pages import curves, kinds
+from pages.alarms import HEADLINES
+from pages.facts import reward_in_words
+from pages.run_folder import read_run
+from pages.sections import mean_rows
 
 VOID = {"meta", "br", "hr", "img", "input", "link", "path", "use"}
 

@@ -9,9 +9,9 @@ from pydantic.fields import FieldInfo
 
 from lib.core.config import KINDS, keys_of, section_of, weighted_sum
 from lib.core.console import duration
-from lib.report.blocks import Facts, Listing, PageSection, Paragraph, Shares, TextTable, line_of, muted
-from lib.report.run_folder import RunFolder
 from lib.run.tracking import without_secrets
+from pages.blocks import Facts, Listing, PageSection, Paragraph, Shares, TextTable, line_of, muted
+from pages.run_folder import RunFolder
 
 
 def facts_of(run: RunFolder) -> Facts:

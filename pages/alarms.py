@@ -4,10 +4,10 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from lib.report.blocks import Charts, PageSection, Paragraph, anchor_of, seen
-from lib.report.rollouts import FLAGS, Rollouts, own_texts, total_of
-from lib.report.run_folder import RunFolder
 from lib.rl.watch import COLLAPSE
+from pages.blocks import Charts, PageSection, Paragraph, anchor_of, seen
+from pages.rollouts import FLAGS, Rollouts, own_texts, total_of
+from pages.run_folder import RunFolder
 
 AROUND = 5  # steps before an alarm whose texts are shown with it
 LONGEST = 300  # characters of an example

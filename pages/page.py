@@ -11,13 +11,14 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from lib.report.alarms import alarms, alert
-from lib.report.blocks import Facts, PageSection, anchor_of
-from lib.report.facts import changed_settings, clock, differing_settings, facts_of
-from lib.report.flow import flow
-from lib.report.rollouts import Rollouts
-from lib.report.run_folder import RunFolder, kind_of
-from lib.report.sections import (
+from lib.run.runlog import encode
+from pages.alarms import alarms, alert
+from pages.blocks import Facts, PageSection, anchor_of
+from pages.facts import changed_settings, clock, differing_settings, facts_of
+from pages.flow import flow
+from pages.rollouts import Rollouts
+from pages.run_folder import RunFolder, kind_of
+from pages.sections import (
     as_one_kind,
     counterfactuals,
     curves,
@@ -28,7 +29,6 @@ from lib.report.sections import (
     one_after_another,
     scoreboards,
 )
-from lib.run.runlog import encode
 
 HERE = Path(__file__).parent
 MOST_BYTES = 13_000_000  # of rollouts in a page, so that it stays below 15 MB

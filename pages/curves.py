@@ -5,9 +5,9 @@ from itertools import cycle
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from lib.report.kinds import FAMILY_COLOURS, LineChart
-from lib.report.run_folder import RunFolder
 from lib.run.runlog import is_number
+from pages.kinds import FAMILY_COLOURS, LineChart
+from pages.run_folder import RunFolder
 
 
 class ChartPoint(NamedTuple):

@@ -9,9 +9,9 @@ from typing import Any
 from lib.core.config import read_tree
 from lib.core.console import WHEN, with_best
 from lib.core.errors import ConfigError
-from lib.report.kinds import KINDS, PageKind
 from lib.run.machine import read_machine
 from lib.run.runlog import SCHEMA, files_of, is_number, read_jsonl, read_lines
+from pages.kinds import KINDS, PageKind
 
 STREAMS = ("metrics", "evaluations", "alarms", "generations", "swaps")
 

@@ -9,7 +9,7 @@ import report
 from data.builders import write_rows
 from lib.core.errors import ConfigError
 from lib.core.stats import paired_delta_interval
-from lib.report.paired import compare
+from pages.paired import compare
 
 NAMES = ("first", "second")
 

@@ -7,10 +7,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lib.report.blocks import Facts, Paragraph, Shares, TextTable, seen
-from lib.report.page import overview
-from lib.report.rollouts import FLAGS, Rollouts
-from lib.report.run_folder import RunFolder
+from pages.blocks import Facts, Paragraph, Shares, TextTable, seen
+from pages.page import overview
+from pages.rollouts import FLAGS, Rollouts
+from pages.run_folder import RunFolder
 
 SHOWN = {"i_to_c": 2, "c_to_i": 2, "malformed": 2, "won": 1, "lost": 2, "wrong": 1, "right": 1}  # rollouts of each kind
 LONGEST = 600  # characters of one text

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from lib.core.console import WHEN
-from lib.report.blocks import Cell, PageSection, TableLine, TextTable, percent
-from lib.report.rollouts import STATES, Rollouts
-from lib.report.run_folder import RunFolder
+from pages.blocks import Cell, PageSection, TableLine, TextTable, percent
+from pages.rollouts import STATES, Rollouts
+from pages.run_folder import RunFolder
 
 
 def flow(runs: Sequence[RunFolder], rollouts: Rollouts) -> list[PageSection]:

@@ -13,16 +13,16 @@ import yaml
 from conftest import fewer
 from helpers.browser import PROGRAM, Browser
 
-from lib.report.alarms import chart_of
-from lib.report.blocks import Charts, PageSection
-from lib.report.live import serve
-from lib.report.page import render_runs
-from lib.report.rollouts import rollouts_of
-from lib.report.run_folder import read_run
+from pages.alarms import chart_of
+from pages.blocks import Charts, PageSection
+from pages.live import serve
+from pages.page import render_runs
+from pages.rollouts import rollouts_of
+from pages.run_folder import read_run
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no Chromium here: install Debian's package chromium")
-ROOT = Path(__file__).parent.parent
-CONTRAST = Path(__file__).with_name("helpers") / "contrast.js"
+TESTS, ROOT = Path(__file__).parents[1:3]
+CONTRAST = TESTS / "helpers/contrast.js"
 LINES = "[...document.querySelectorAll('.line .title')].map((each) => each.textContent)"
 COUNT = "document.querySelector('.count').textContent"
 HOSTILE = {
@@ -171,7 +171,7 @@ def test_an_alarm_in_training_leads_to_the_curve_of_training():
 
 def test_a_collapse_is_told_at_once_and_a_click_leads_to_its_cause(clean):
     """An excerpt of a run whose lenient reward was gamed: `configs/sweep_gamed.yaml`, seed 130, on_collapse: warn."""
-    folder = Path(__file__).with_name("collapsed")
+    folder = TESTS / "collapsed"
     runs = [read_run(folder)]
     with serve([folder], 0) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -353,7 +353,7 @@ def test_a_page_of_fifty_thousand_rollouts_opens_at_once_and_is_small(clean, run
     clean.until(f"{COUNT} === '1 of {many:,} rollouts'")
     assert clean.run(LINES) == [f"What is {many - 1}?"]
     whole = (run / "report.html").stat().st_size
-    monkeypatch.setattr("lib.report.page.MOST_BYTES", whole // 4)
+    monkeypatch.setattr("pages.page.MOST_BYTES", whole // 4)
     address = page(run)
     assert (run / "report.html").stat().st_size < whole // 2
     opened(clean, address + "#rollouts")

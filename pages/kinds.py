@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from lib.core.console import WHEN, attempts_of
-from lib.report.blocks import percent
 from lib.rl.watch import repeats_itself
 from lib.run.runlog import is_number
+from pages.blocks import percent
 
 
 @dataclass(frozen=True)

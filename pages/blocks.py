@@ -55,7 +55,7 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class Charts:
-    """Charts side by side, as data for the page's script (`lib.report.curves`)."""
+    """Charts side by side, as data for the page's script (`pages.curves`)."""
 
     charts: list[dict[str, Any]]
     kind: ClassVar[str] = "charts"

@@ -9,9 +9,9 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 from lib.core.errors import ConfigError
-from lib.report.page import overview, render_overview, render_runs
-from lib.report.rollouts import Rollouts, packed, rollouts_of
-from lib.report.run_folder import RunFolder, RunReader
+from pages.page import overview, render_overview, render_runs
+from pages.rollouts import Rollouts, packed, rollouts_of
+from pages.run_folder import RunFolder, RunReader
 
 HOST = "127.0.0.1"
 

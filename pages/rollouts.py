@@ -13,10 +13,10 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 from lib.core.console import WHEN, answered
-from lib.report.run_folder import RunFolder
 from lib.rl.checks import FORMS
 from lib.run.runlog import encode, is_number
 from lib.text.formats import format_problem
+from pages.run_folder import RunFolder
 
 PART = 400  # rollouts
 LONGEST_TEXT = 20_000  # characters of one text; the log itself keeps no more

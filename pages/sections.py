@@ -9,8 +9,10 @@ from statistics import fmean
 from lib.core.console import READ, WHEN, answered, label_of, right_ones, samples_of
 from lib.core.errors import ConfigError
 from lib.core.stats import mean_interval, pearson
-from lib.report import paired
-from lib.report.blocks import (
+from lib.rl.checks import FORMS
+from lib.run.runlog import is_number
+from pages import paired
+from pages.blocks import (
     DIFFERENCES,
     Cell,
     Charts,
@@ -22,12 +24,10 @@ from lib.report.blocks import (
     percent,
     rate_cell,
 )
-from lib.report.curves import chart_data, keyed_chart, repeats_accuracy
-from lib.report.kinds import WELL_FORMED, LineChart, PageKind, of_attempts
-from lib.report.rollouts import form_of_run
-from lib.report.run_folder import RunFolder, moment
-from lib.rl.checks import FORMS
-from lib.run.runlog import is_number
+from pages.curves import chart_data, keyed_chart, repeats_accuracy
+from pages.kinds import WELL_FORMED, LineChart, PageKind, of_attempts
+from pages.rollouts import form_of_run
+from pages.run_folder import RunFolder, moment
 
 FEWEST_STEPS = 10  # of which a correlation is told
 FREE = "No format is declared (reward.format: free), so an answer counts wherever it is found in the text."

@@ -18,10 +18,10 @@ from typing import Any
 from lib.core.config import SweepConfig
 from lib.core.console import Screen, duration
 from lib.core.errors import FINISHED, ConfigError
-from lib.report.sweep_tables import FIGURES, last_values
 from lib.run.machine import HERE, commit, cpu, packages
 from lib.run.runlog import RunLog, read_jsonl
 from lib.sandbox.pool import cores
+from pages.sweep_tables import FIGURES, last_values
 
 LOSS_POINTS = 20  # points of the training loss kept for a run without evaluations
 

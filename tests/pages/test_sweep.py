@@ -18,12 +18,12 @@ from lib.core.conditions import Figure, read_condition
 from lib.core.config import SweepConfig, load
 from lib.core.console import Screen
 from lib.core.errors import ConfigError
-from lib.report import sweeps
-from lib.report.sweep_tables import level_cell, paired_cells, summaries, value_of, with_level
-from lib.report.sweeps import distinct, plan, read_run
 from lib.run.runlog import RunLog
+from pages import sweeps
+from pages.sweep_tables import level_cell, paired_cells, summaries, value_of, with_level
+from pages.sweeps import distinct, plan, read_run
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 RUN = """
 import argparse, json, os, pathlib, signal, subprocess, sys, time
 

@@ -1,4 +1,4 @@
-"""Pages about runs, tables of evaluations, and the runs of a sweep.
+"""Pages about runs, tables of evaluations, and the runs of a sweep: reads run folders, and nothing in lib imports it.
 
 paired          two evaluations of the same questions, compared question by question
 eval_tables     the tables that evaluate.py prints

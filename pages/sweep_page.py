@@ -6,7 +6,8 @@ from typing import Any
 
 from lib.core.config import SweepConfig, dump
 from lib.core.console import duration
-from lib.report.blocks import (
+from lib.run.runlog import is_number
+from pages.blocks import (
     Cell,
     Charts,
     Facts,
@@ -17,9 +18,9 @@ from lib.report.blocks import (
     line_of,
     muted,
 )
-from lib.report.curves import ChartPoint, placed
-from lib.report.page import render_sections
-from lib.report.sweep_tables import (
+from pages.curves import ChartPoint, placed
+from pages.page import render_sections
+from pages.sweep_tables import (
     DIFFERENCE_HEADS,
     FIGURES,
     SUMMARY_HEADS,
@@ -31,7 +32,6 @@ from lib.report.sweep_tables import (
     rounded,
     with_feedback,
 )
-from lib.run.runlog import is_number
 
 COLOUR_NAMES = ("two", "one", "good", "bad", "muted")  # of variants
 STROKES = {"solid": [], "dashed": [6, 3], "dotted": [1, 3]}  # of numbers of threads, in pixels
@@ -148,7 +148,7 @@ def curves(by_variant: dict[str, list[dict]]) -> list[dict[str, Any]]:
 def chart_of(
     by_variant: dict[str, list[dict]], key: str, temperature: float | None, title: str, note: str
 ) -> dict[str, Any] | None:
-    """Returns a chart of one figure as data (`lib.report.curves`); None unless some run has two points."""
+    """Returns a chart of one figure as data (`pages.curves`); None unless some run has two points."""
 
     def points(result: dict) -> list[ChartPoint]:
         rows = (row for row in with_feedback(result["evaluations"]) if row.get("temperature") == temperature)
