@@ -32,13 +32,13 @@ from rich.table import Table
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from benchmarks.usage import forget_peak, held_mib, peak_mib, seconds
-from lib.model.head import Head, token_scores
+from engine import Head, token_scores
 
 Scores = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 
 
 def ours(hidden, weight, targets, advantages):
-    """Returns the sum of advantages times log-probs, by lib/model/head.py."""
+    """Returns the sum of advantages times log-probs, by engine/head.py."""
     return (advantages * token_scores(hidden, Head(weight), targets)[0]).sum()
 
 

@@ -10,12 +10,12 @@ from conftest import SCRATCH, TEMPLATE, inputs_of, long
 from helpers.architectures import built
 from peft.tuners.lora import Linear
 
+from engine import Head
 from lib.core.config import FromScratch, Lora, Model
 from lib.core.errors import ConfigError, NumericError
 from lib.generators.native import Decoding, generate
 from lib.generators.protocol import Turn
 from lib.model import policy as policies
-from lib.model.head import Head
 from lib.model.loading import adapted_layers, attach_tuner, load_base, load_skeleton, start_backend
 from lib.model.policy import Policy
 from lib.model.scratch import build

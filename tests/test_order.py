@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-WINGS = ("lib", "pages")  # a later one may import an earlier one
+WINGS = ("engine", "lib", "pages")  # a later one may import an earlier one
 FILES = sorted(path for wing in WINGS for path in (ROOT / wing).rglob("*.py"))
 SCRIPTS = {path.stem for path in ROOT.glob("*.py")}
 HEAVY = {"transformers", "peft", "trl", "datasets", "unsloth", "vllm", "bitsandbytes", "wandb", "matplotlib", "openai"}

@@ -52,9 +52,7 @@ def test_a_step_of_each_script_is_counted_and_its_files_are_named():
     scripts = {"train.py": "lib/rl/score.py", "rl_train_gspo_selfplay.py": "lib/play/gspo.py"}
     for i, (script, steps) in enumerate(scripts.items()):
         rows = re.findall(r"^\| (\d+) \| (\S+\.py) \| (.+) \|$", lists[i], re.MULTILINE)
-        assert {script, steps, "lib/rl/losses.py", "lib/rl/tree.py", "lib/model/head.py"} <= {
-            file for _, file, _ in rows
-        }
+        assert {script, steps, "lib/rl/losses.py", "lib/rl/tree.py", "engine/head.py"} <= {file for _, file, _ in rows}
         totals = [int(values[i].replace(",", "")) for _, *values in numbers]
         assert totals[:2] == [len(rows), sum(int(lines) for lines, *_ in rows)]
         assert any(file == script and names.startswith("main ") for _, file, names in rows)

@@ -24,12 +24,12 @@ import numpy as np
 import torch
 from torch.nn.functional import pad
 
+from engine import Head
 from lib.core.clock import phase
 from lib.core.errors import NumericError
 from lib.core.interrupts import give_way
 from lib.generators.protocol import Completion, FollowUp, TreePath, Turn, nothing_follows
 from lib.model.decoder import Decoder, affordable_rows
-from lib.model.head import Head
 from lib.model.policy import Policy
 
 ARRANGE_SHARE = 0.25  # share of ended rows at which rows are compacted and waiting turns admitted

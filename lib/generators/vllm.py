@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from engine import token_scores
 from lib.core.clock import phase
 from lib.core.config import Vllm
 from lib.core.errors import ApiError
@@ -30,7 +31,6 @@ from lib.core.interrupts import give_way
 from lib.generators.native import Decoding
 from lib.generators.protocol import Completion, FollowUp, TreePath, Turn, nothing_follows
 from lib.generators.vllm_server import BASE, Lost, VllmServer
-from lib.model.head import token_scores
 from lib.model.policy import Inputs, Policy
 from lib.run.adapter_files import save_adapter
 

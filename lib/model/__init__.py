@@ -1,7 +1,5 @@
 """Tensors: a frozen base, an adapter on it, and what computes with them.
 
-head        log-prob, entropy and exact KL from hidden states, without an [N, V] tensor
-divergence  KL between policy and teacher, over whole vocabularies or a teacher's most likely tokens
 logits      factors and soft-caps around a model's output layer, measured
 sharding    a frozen base that several processes hold together
 llama       the forward of the Llama family, written out

@@ -16,7 +16,7 @@ from torch import nn
 from torch.nn.functional import embedding, linear, rms_norm, scaled_dot_product_attention
 from torch.utils.checkpoint import checkpoint
 
-from lib.model.head import is_quick_on_cpu
+from engine import is_quick_on_cpu
 from lib.model.logits import backbone_of
 
 FAMILY = ("llama", "mistral", "qwen2", "qwen3")  # model types of transformers with exactly these layers

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
+from engine import Head
 from lib.core.errors import ConfigError
-from lib.model.head import Head
 
 SMALL, LARGE = 2.0**-10, 2.0**12  # logits that no soft-cap changes, and one that every soft-cap saturates
 CLOSE = 0.02  # relative tolerance, above the rounding error of bfloat16

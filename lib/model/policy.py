@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
+from engine import Head, TeacherStates, teacher_kl, token_scores
 from lib.core.errors import ConfigError, NumericError
 from lib.model.adapters.shelf import shelf_of
-from lib.model.divergence import TeacherStates, teacher_kl
-from lib.model.head import Head, token_scores
 from lib.model.llama import Llama, attend_within
 from lib.model.logits import backbone_of, measure
 from lib.model.sharding import is_sharded

@@ -16,9 +16,9 @@ from typing import Any
 import torch
 from accelerate import Accelerator
 
+from engine import TeacherStates
 from lib.core.clock import phase
 from lib.core.config import RLConfig
-from lib.model.divergence import TeacherStates
 from lib.model.policy import Policy
 from lib.rewards.judge import MOST_EXPLAINED, Judge
 from lib.rl.batching import MicroBatch, PackedSequence, Span, micro_batches

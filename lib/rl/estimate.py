@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import torch
 
+from engine import CHUNK_ELEMENTS
 from lib.core.config import Model, ScoreConfig, SelfPlayConfig
 from lib.model.adapters import shelf
 from lib.model.adapters.sites import outputs_of
 from lib.model.decoder import bytes_per_token, free_host_memory
-from lib.model.head import CHUNK_ELEMENTS
 from lib.model.llama import FAMILY
 from lib.model.loading import adapted_layers, has_bfloat16
 from lib.model.logits import backbone_of

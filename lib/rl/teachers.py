@@ -5,9 +5,9 @@ Each knows the policy's tokens by the policy's ids: a teacher with other tokens 
 
 from typing import Any
 
+from engine import TeacherStates
 from lib.core.config import Distill, Model, RLConfig
 from lib.core.errors import ConfigError
-from lib.model.divergence import TeacherStates
 from lib.model.loading import load_base, load_skeleton
 from lib.model.policy import Inputs, Policy
 

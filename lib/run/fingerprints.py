@@ -34,7 +34,7 @@ ADAPTER = ("adapter_*", "generation_config.json")
 TOKENIZER = (
     "tokenizer*", "special_tokens_map.json", "added_tokens.json", "vocab*", "merges.txt", "*.model", "*.tiktoken",
 )  # fmt: skip
-LIBRARY = Path(__file__).resolve().parents[1]
+OURS = tuple(Path(__file__).resolve().parents[2] / name for name in ("engine", "lib", "pages"))
 
 
 def of_model(name: str | None, model: Any, tokenizer: Any) -> dict[str, str]:
@@ -78,7 +78,7 @@ def _add(module: ModuleType, found: dict[str, str]) -> None:
         return
     tree = ast.parse(path.read_bytes())
     found[module.__name__] = _hash(ast.dump(tree).encode())
-    if not path.resolve().is_relative_to(LIBRARY):
+    if not any(path.resolve().is_relative_to(folder) for folder in OURS):
         for name in _imported(tree, module):
             if name in sys.modules and _is_own(sys.modules[name]):
                 _add(sys.modules[name], found)
@@ -101,7 +101,7 @@ def _is_own(module: ModuleType) -> bool:
     """Tells whether a module is the user's: not Python's, not installed, not Rematch's."""
     path = Path(getattr(module, "__file__", None) or "/").resolve()
     installed = (Path(sysconfig.get_paths()[name]).resolve() for name in ("stdlib", "purelib", "platlib"))
-    return path.suffix == ".py" and not any(path.is_relative_to(folder) for folder in (LIBRARY, *installed))
+    return path.suffix == ".py" and not any(path.is_relative_to(folder) for folder in (*OURS, *installed))
 
 
 def _of_files(folder: Path, patterns: Iterable[str]) -> str:

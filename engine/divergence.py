@@ -8,14 +8,14 @@ With p = softmax(z) of the policy, q of the teacher and r = log p - log q of a t
 The reverse one teaches by what the policy might write: where p_v is next to nothing, so is its gradient, however sure
 the teacher is of v. The forward one raises v there too (both in GKD, Agarwal et al. 2024, arXiv 2306.13649).
 
-As in lib/model/head.py the derivative by the hidden state is known in the forward pass and kept as [N, d].
+As in engine/head.py the derivative by the hidden state is known in the forward pass and kept as [N, d].
 """
 
 from dataclasses import dataclass, replace
 
 import torch
 
-from lib.model.head import Head, dot, log_softmax_
+from engine.head import Head, dot, log_softmax_
 
 
 @dataclass(frozen=True)

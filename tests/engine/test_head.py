@@ -3,8 +3,8 @@ import torch
 from helpers.naive import log_probs
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from lib.model import head as module
-from lib.model.head import Head, token_scores
+from engine import Head, token_scores
+from engine import head as module
 
 V, D, N = 50, 8, 70
 

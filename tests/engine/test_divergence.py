@@ -9,9 +9,8 @@ from helpers.naive import log_probs
 from test_head import HEADS, D, N, V, head_of, tensors
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from lib.model import head as module
-from lib.model.divergence import TeacherStates, teacher_kl
-from lib.model.head import Head
+from engine import Head, TeacherStates, teacher_kl
+from engine import head as module
 
 WIDTH = 12  # of the teacher's hidden states, which are its own
 
