@@ -198,7 +198,7 @@ def decode(report: Report) -> None:
     """Tokens per second of the slab, with recorded steps and with plain ones, and of transformers' generate."""
     import torch
 
-    from lib.model import decoder
+    from engine import decoder
 
     prompts, copies, length, budget = (2, 2, 8, 12) if report.tiny else (32, 4, 128, 128)
     policy = policy_of(report)

@@ -7,8 +7,8 @@ import pytest
 import torch
 from conftest import SCRATCH, TEMPLATE, inputs_of
 
+from engine import FAMILY
 from lib.core.config import Distill, FromScratch, Lora, Model, ScoreConfig, SelfPlayConfig, TrainedModel
-from lib.model.llama import FAMILY
 from lib.model.loading import adapted_layers, attach_tuner
 from lib.model.policy import Policy
 from lib.model.scratch import build

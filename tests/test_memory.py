@@ -3,10 +3,10 @@
 import pytest
 import torch
 
+from engine.decoder import container_room
 from lib.core.config import Model
 from lib.core.errors import OutOfMemory, is_out_of_memory, run_script
 from lib.model import loading
-from lib.model.decoder import container_room
 
 
 def too_much():

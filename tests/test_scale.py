@@ -8,8 +8,8 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, LlamaConfig, Qwen3Config
 
+from engine import bytes_per_token
 from lib.core.config import Lora, Model
-from lib.model.decoder import bytes_per_token
 from lib.model.loading import attach_tuner
 
 ROOT = Path(__file__).parents[1]

@@ -9,6 +9,7 @@ import torch
 from helpers import forks
 from helpers.weights import move
 
+from engine import is_sharded
 from lib.core.config import FromScratch, Lora, TrainedModel
 from lib.core.errors import ConfigError
 from lib.generators.native import Decoding, generate
@@ -16,7 +17,7 @@ from lib.generators.protocol import Turn
 from lib.model.loading import attach_tuner
 from lib.model.policy import Policy
 from lib.model.scratch import build
-from lib.model.sharding import is_sharded, shard
+from lib.model.sharding import shard
 from lib.rl.batching import PackedSequence, Span, evened, micro_batches
 from lib.run.distributed import collect, make_accelerator, sum_gradients
 

@@ -40,7 +40,7 @@ SFT = {
     "optimizer": {"learning_rate": 0.01, "warmup_steps": 2, "schedule": "linear"},
     "train": {"steps": 6, "batch_size": 4, "max_length": 64},
 }
-FAMILIES = {  # what a tiny model of this type takes through Unsloth: the slab, and in it lib/model/llama.py
+FAMILIES = {  # what a tiny model of this type takes through Unsloth: the slab, and in it engine/llama.py
     "qwen3": (True, True), "llama": (True, True), "gemma": (True, False), "mistral": (False, False),
 }  # fmt: skip
 

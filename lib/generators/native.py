@@ -4,10 +4,10 @@ Every completion draws random numbers of its own, named by the seed and its path
 not depend on which rows were decoded together, in which order, or how many fitted. A row ends at the first
 id of `stop_ids`, whatever the pad id is.
 
-Two ways to decode, with the same samples. `_Continuous` keeps all rows in one slab (lib/model/decoder.py): each
+Two ways to decode, with the same samples. `_Continuous` keeps all rows in one slab (engine/decoder.py): each
 distinct prompt is read once, a follow-up turn continues from the keys and values of its chat, rows that finish leave,
 and waiting ones take their places. `_by_batches` asks nothing of a model but its own forward and cache: for sliding
-windows, recurrent layers, and what Unsloth computes in ways of its own beyond the families of lib/model/llama.py
+windows, recurrent layers, and what Unsloth computes in ways of its own beyond the families of engine/llama.py
 (`Policy.takes_slab`). Where padding would be read, the prompts of a batch are of one length.
 """
 
@@ -24,12 +24,11 @@ import numpy as np
 import torch
 from torch.nn.functional import pad
 
-from engine import Head
+from engine import Decoder, Head, affordable_rows
 from lib.core.clock import phase
 from lib.core.errors import NumericError
 from lib.core.interrupts import give_way
 from lib.generators.protocol import Completion, FollowUp, TreePath, Turn, nothing_follows
-from lib.model.decoder import Decoder, affordable_rows
 from lib.model.policy import Policy
 
 ARRANGE_SHARE = 0.25  # share of ended rows at which rows are compacted and waiting turns admitted

@@ -9,17 +9,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
-from engine import Head
+from engine import Head, backbone_of
 from lib.core.errors import ConfigError
 
 SMALL, LARGE = 2.0**-10, 2.0**12  # logits that no soft-cap changes, and one that every soft-cap saturates
 CLOSE = 0.02  # relative tolerance, above the rounding error of bfloat16
-
-
-def backbone_of(model: nn.Module) -> nn.Module:
-    """Returns a causal language model without its output layer; the model itself where it has no such part."""
-    named = getattr(model, model.base_model_prefix, None)  # None if it is the prefix of a larger model
-    return getattr(model, "model", model) if named is None else named
 
 
 class Around(NamedTuple):

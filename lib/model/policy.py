@@ -11,12 +11,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
-from engine import Head, TeacherStates, teacher_kl, token_scores
+from engine import Head, Llama, TeacherStates, attend_within, backbone_of, is_sharded, teacher_kl, token_scores
 from lib.core.errors import ConfigError, NumericError
 from lib.model.adapters.shelf import shelf_of
-from lib.model.llama import Llama, attend_within
-from lib.model.logits import backbone_of, measure
-from lib.model.sharding import is_sharded
+from lib.model.logits import measure
 
 CACHES = ("past_key_values", "cache_params", "state")  # the names that models give to their cache
 PADDED_TOKENS = 8  # length of the text, and of the padding before it, that `takes_padding` tries
@@ -59,9 +57,7 @@ class Policy(nn.Module):
         # a forward that reads weights alone, patched layers or not, and calls no hooks
         is_bare = is_whole and self.shelf is None and not self.is_sharded
         self.llama = Llama.of(self.language_model) if is_bare else None
-        self.takes_slab = (
-            self.takes_masks or self.llama is not None
-        )  # it can be sampled in a slab, see lib/model/decoder.py
+        self.takes_slab = self.takes_masks or self.llama is not None  # it can be sampled in a slab: engine/decoder.py
         self.train_mode()
 
     @functools.cached_property

@@ -8,17 +8,12 @@ so each has to run the model as often as all others: `Company` sees to it.
 import torch
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import FSDPModule, fully_shard
+from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor
 
+from engine import backbone_of
 from lib.core.errors import ConfigError
-from lib.model.logits import backbone_of
 from lib.run.distributed import make_accelerator, wait_by
-
-
-def is_sharded(model: nn.Module) -> bool:
-    """Tells whether other processes hold parts of a model's weights."""
-    return any(isinstance(module, FSDPModule) for module in model.modules())
 
 
 def shard(model: nn.Module, base: nn.Module) -> str:

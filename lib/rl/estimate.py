@@ -1,7 +1,7 @@
 """The memory that a run will need, from the architecture alone, at full length: what each answer may have, it has.
 
 Sampling and updating come in turns, so the peak is that of one of them. What a layer keeps of a token for the backward
-pass was counted in the tensors that autograd saves, for the families that lib/model/llama.py writes out and for others;
+pass was counted in the tensors that autograd saves, for the families that engine/llama.py writes out and for others;
 benchmarks/memory.py holds the whole against the peak of real runs.
 """
 
@@ -10,14 +10,11 @@ from dataclasses import dataclass
 
 import torch
 
-from engine import CHUNK_ELEMENTS
+from engine import CHUNK_ELEMENTS, FAMILY, backbone_of, bytes_per_token, free_host_memory
 from lib.core.config import Model, ScoreConfig, SelfPlayConfig
 from lib.model.adapters import shelf
 from lib.model.adapters.sites import outputs_of
-from lib.model.decoder import bytes_per_token, free_host_memory
-from lib.model.llama import FAMILY
 from lib.model.loading import adapted_layers, has_bfloat16
-from lib.model.logits import backbone_of
 from lib.model.policy import attends_to_everything
 from lib.rl.evaluation import ROWS_AT_ONCE
 
@@ -139,7 +136,7 @@ def needs_of(
     of_token = bytes_per_token(skeleton) * each / skeleton.dtype.itemsize
     cache = load.rows * load.columns * of_token
     if not on_gpu:
-        cache = min(cache, 0.5 * free_host_memory())  # as lib/model/decoder.py bounds it
+        cache = min(cache, 0.5 * free_host_memory())  # as engine/decoder.py bounds it
     layers = skeleton.config.num_hidden_layers
     kept = numbers_kept(skeleton, adapted, rank, is_written_out, is_narrow)
     activations = load.tokens * kept * each * (layers + 1)  # and one layer's gradients

@@ -38,12 +38,12 @@ import pytest
 import torch
 import yaml
 
+from engine import Llama, Stacked
 from helpers import file_events, forks
 from lib.core.clock import PHASES
 from lib.core.errors import run_script
 from lib.generators.dialects import Dialect
 from lib.generators.remote import Remote
-from lib.model.llama import Llama, Stacked
 from lib.play.gspo import GspoRun
 from lib.rl import session
 from lib.rl.score import ScoreRun

@@ -43,7 +43,7 @@ OBSTACLES: dict[str, dict[str, Obstacle]] = {
         "bottleneck": Obstacle("no weights have its activation"),
         "soft_prompt": Obstacle("no weights stand before a prompt"),
     },
-    SLAB: {},  # lib/model/decoder.py
+    SLAB: {},  # engine/decoder.py
 }
 
 

@@ -3,8 +3,8 @@
 The modules of transformers and peft stay the owners of every weight; this only walks over them. Training and decoding
 differ in how a layer attends, which the caller gives. What is gained: a LoRA layer is one node of the graph instead of
 nine, norms and rotations keep nothing that can be had from their inputs, the last layer's MLP sees only the positions
-that are asked for, and no mask, cache or output object is made on the way. tests/test_llama.py holds it against the
-models' own forward, benchmarks/step.py measures it.
+that are asked for, and no mask, cache or output object is made on the way. tests/engine/test_llama.py holds it against
+the models' own forward, benchmarks/step.py measures it.
 """
 
 from collections.abc import Callable
@@ -16,8 +16,8 @@ from torch import nn
 from torch.nn.functional import embedding, linear, rms_norm, scaled_dot_product_attention
 from torch.utils.checkpoint import checkpoint
 
-from engine import is_quick_on_cpu
-from lib.model.logits import backbone_of
+from engine.head import is_quick_on_cpu
+from engine.model import backbone_of
 
 FAMILY = ("llama", "mistral", "qwen2", "qwen3")  # model types of transformers with exactly these layers
 

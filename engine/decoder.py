@@ -1,11 +1,11 @@
-"""Decoding close to the limit: the forward that extends rows of any length in one slab (lib/model/slab.py).
+"""Decoding close to the limit: the forward that extends rows of any length in one slab (engine/slab.py).
 
 Row r of the slab holds the first `lengths[r]` tokens of its text from column 0 on, without padding. Every forward
 writes its tokens at their own columns and attends to the columns up to them, so rows of different lengths decode
 together, and a finished row's place can be given to another text. transformers' own cache is concatenated anew at every
 token, copied once per query head, and knows one length for all rows.
 
-Works with models whose layers all attend to the whole past, by transformers' own forward or by lib/model/llama.py,
+Works with models whose layers all attend to the whole past, by transformers' own forward or by engine/llama.py,
 which reads weights and adapters alone, so that it does not matter whose forward is in their place
 (`Policy.takes_slab`).
 """
@@ -21,9 +21,9 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
-from lib.model.llama import Attend, Llama, Stacked
-from lib.model.sharding import is_sharded
-from lib.model.slab import Slab, attention, step_attention
+from engine.llama import Attend, Llama, Stacked
+from engine.model import is_sharded
+from engine.slab import Slab, attention, step_attention
 
 ATTENTION = "rematch_slab"
 PREFILL_TOKENS = 16_384  # new tokens of one forward, padding included

@@ -11,14 +11,14 @@ from conftest import after
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import AutoConfig, AutoModelForCausalLM
 
+from engine import decoder, slab
+from engine.decoder import Decoder, affordable_rows, bytes_per_token
+from engine.llama import Stacked
 from lib.core.config import Lora, Model
 from lib.core.errors import NumericError
 from lib.generators import native
 from lib.generators.native import Decoding, choose, generate
 from lib.generators.protocol import Turn
-from lib.model import decoder, slab
-from lib.model.decoder import Decoder, affordable_rows, bytes_per_token
-from lib.model.llama import Stacked
 from lib.model.loading import attach_tuner
 from lib.model.policy import Policy
 
