@@ -150,13 +150,13 @@ def selfplay_config(case: Case, folder: Path):
 
 def of_given_lengths(case: Case, policy) -> None:
     """Gives all later completions the lengths of the case, and no end token."""
-    from lib.generators import native
+    from engine import sampling
     from lib.rl import task
 
     never = policy.language_model.config.vocab_size
     task.stop_ids = lambda *_: frozenset({never})
     lengths = {2: case.drawn(case.firsts), 3: case.drawn(case.seconds)}  # by the length of a path
-    new = native._Rows.new
+    new = sampling._Rows.new
 
     def limited(members, *args):
         rows = new(members, *args)
@@ -164,7 +164,7 @@ def of_given_lengths(case: Case, policy) -> None:
         rows.limits.copy_(torch.tensor(limits, dtype=torch.long))
         return rows
 
-    native._Rows.new = limited
+    sampling._Rows.new = limited
     touch(policy)
 
 

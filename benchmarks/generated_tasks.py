@@ -22,9 +22,9 @@ from lib.core.errors import ConfigError, let_threads_wait
 
 let_threads_wait()
 
+from engine import Decoding, Turn
 from lib.core.config import Model, positive
-from lib.generators.native import Decoding, generate
-from lib.generators.protocol import Turn
+from lib.generators.native import generate
 from lib.model.loading import load_base, start_backend
 from lib.model.policy import Policy, stop_ids
 from lib.text.generated import generated_score, generated_splits, scorer_problem, task_names

@@ -109,11 +109,11 @@ def prompt_of(length: int, seed: int = 0) -> list[int]:
 def written(policy: Any, prompts: int, copies: int, length: int, budget: int) -> tuple[dict, float, int]:
     """Samples answers to random prompts; returns them by path, the seconds, and the tokens."""
     from benchmarks.usage import seconds
+    from engine import Decoding, Turn
     from lib.generators import native
-    from lib.generators.protocol import Turn
 
     turns = {(i,): Turn(prompt_of(length, i), budget, copies) for i in range(prompts)}
-    decoding = native.Decoding(1.0, frozenset([-1]), policy.tokenizer.pad_token_id, prompts * copies, length + budget)
+    decoding = Decoding(1.0, frozenset([-1]), policy.tokenizer.pad_token_id, prompts * copies, length + budget)
     start = seconds()
     answers = native.generate(policy, turns, decoding)
     return answers, seconds() - start, sum(len(answer.ids) for answer in answers.values())

@@ -112,8 +112,8 @@ def hard_ones(
 
 def ask_of(task) -> Ask:
     """Returns a generator that asks the model greedily and yields batches of (row with answer, whether it is right)."""
+    from engine import Decoding, Turn
     from lib.generators import native
-    from lib.generators.protocol import Turn
 
     sampling = task.sampling(0.0)
     size, budget = task.config.generation.batch_size or 256, sampling.max_new_tokens[0]
@@ -123,7 +123,7 @@ def ask_of(task) -> Ask:
             batch = rows[start : start + size]
             turns = {(i,): Turn(task.prompt_ids(row), budget) for i, row in enumerate(batch)}
             width = max(len(turn.ids) for turn in turns.values()) + budget
-            decoding = native.Decoding(0.0, sampling.stop_ids, sampling.pad_id, rows=len(batch), columns=width)
+            decoding = Decoding(0.0, sampling.stop_ids, sampling.pad_id, rows=len(batch), columns=width)
             written = native.generate(task.policy, turns, decoding)
             answers = [written[i, 0] for i in range(len(batch))]
             questions = [task.prompts.question(row) for row in batch]

@@ -11,10 +11,10 @@ from peft import LoraConfig, inject_adapter_in_model
 from torch import nn
 from transformers import AutoConfig, AutoModelForCausalLM
 
+from engine import Decoding, Turn
 from lib.core.config import Adapters, Lora, TrainedModel
 from lib.core.errors import ConfigError
-from lib.generators.native import Decoding, generate
-from lib.generators.protocol import Turn
+from lib.generators.native import generate
 from lib.model import policy as policies
 from lib.model.adapters.shelf import BUILDERS, attach, detach, shelf_of
 from lib.model.loading import attach as attach_all

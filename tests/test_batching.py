@@ -6,7 +6,7 @@ import pytest
 import torch
 from conftest import after
 
-from lib.generators.protocol import Completion
+from engine import Completion
 from lib.rl.batching import micro_batches, sequences
 from lib.rl.prompts import Prompt
 from lib.rl.tree import Answer, Group, nodes, paths

@@ -15,9 +15,9 @@ import pytest
 from accelerate import Accelerator
 
 from data import build_tiny_code, build_tiny_sums
+from engine import Completion
 from lib.core.config import ScoreConfig, ScoreTrain, SweepConfig, load
 from lib.core.errors import ConfigError
-from lib.generators.protocol import Completion
 from lib.rewards.judge import Verdict
 from lib.rewards.programs import check_public, first_failures
 from lib.rl.credit import advantages_of, compared, scaled_by_role

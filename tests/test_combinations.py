@@ -12,6 +12,7 @@ import torch
 from conftest import SCRATCH, TEMPLATE, after, long, part
 from helpers.weights import move
 
+from engine import Decoding, Turn
 from evaluate import mergeable
 from lib.core.config import (
     FOLDING,
@@ -32,8 +33,7 @@ from lib.core.config import (
     load,
 )
 from lib.core.errors import ConfigError
-from lib.generators.native import Decoding, generate
-from lib.generators.protocol import Turn
+from lib.generators.native import generate
 from lib.model.adapters.shelf import BUILDERS
 from lib.model.loading import adapted_layers, attach, attach_tuner, load_base, start_backend
 from lib.model.merging import merged

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 import torch
 
+from engine import Completion
 from lib.core.config import CurriculumSettings, EasyPool, Opponent, ReplaySettings, TemperatureSchedule, Weighting
 from lib.core.errors import ConfigError
-from lib.generators.protocol import Completion
 from lib.rewards.judge import Verdict
 from lib.rl.curriculum import (
     UNSEEN,

@@ -18,9 +18,9 @@ import torch
 from conftest import part
 from test_feedback import folder as folder
 
+from engine import Completion
 from lib.core.config import ATTEMPT, ScoreConfig, load
 from lib.core.errors import ConfigError
-from lib.generators.protocol import Completion
 from lib.rewards.judge import Verdict
 from lib.rl.prompts import Prompt
 from lib.rl.recipes.choice import recipe_of

@@ -18,10 +18,11 @@ import evaluate
 import report
 import train
 from data.builders import write_rows
+from engine import Completion
 from lib.core.config import FromScratch, Generation, Prompts, ScoreConfig, load
 from lib.core.errors import ConfigError, run_script
 from lib.core.registry import Judged
-from lib.generators.protocol import Completion, Reply, ReplyError
+from lib.generators.protocol import Reply, ReplyError
 from lib.model.scratch import build_tokenizer
 from lib.rewards.judge import Verdict
 from lib.rewards.programs import check_public, first_failures

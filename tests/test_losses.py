@@ -4,8 +4,8 @@ import pytest
 import torch
 from accelerate import Accelerator
 
+from engine import Completion
 from lib.core.config import ScoreTrain
-from lib.generators.protocol import Completion
 from lib.rewards.judge import Verdict
 from lib.rl.batching import MicroBatch
 from lib.rl.credit import Credit, advantages_of, compared, group_advantages, leave_one_out, length_weights

@@ -20,10 +20,10 @@ import evaluate
 import sft_train
 import train
 from data.builders import write_rows
+from engine import Decoding, Turn
 from lib.core.config import FromScratch, Lora, Model, ScoreConfig, load
 from lib.core.errors import ConfigError, StorageError
-from lib.generators.native import Decoding, generate
-from lib.generators.protocol import Turn
+from lib.generators.native import generate
 from lib.model.loading import attach_tuner, load_base, load_skeleton
 from lib.model.merging import merged, put_on, write_merged
 from lib.model.policy import Policy

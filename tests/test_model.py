@@ -10,11 +10,10 @@ from conftest import SCRATCH, TEMPLATE, inputs_of, long
 from helpers.architectures import built
 from peft.tuners.lora import Linear
 
-from engine import Head
+from engine import Decoding, Head, Turn
 from lib.core.config import FromScratch, Lora, Model
 from lib.core.errors import ConfigError, NumericError
-from lib.generators.native import Decoding, generate
-from lib.generators.protocol import Turn
+from lib.generators.native import generate
 from lib.model import policy as policies
 from lib.model.loading import adapted_layers, attach_tuner, load_base, load_skeleton, start_backend
 from lib.model.policy import Policy

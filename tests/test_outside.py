@@ -7,10 +7,11 @@ import test_prompts
 from tokenizers import AddedToken, normalizers
 from transformers import PreTrainedTokenizerFast
 
+from engine import Completion
 from lib.core.config import ChatPrompts, FromScratch, Thinking
 from lib.core.errors import ConfigError
 from lib.generators.local import LocalModel
-from lib.generators.protocol import Completion, Request
+from lib.generators.protocol import Request
 from lib.model.scratch import build_tokenizer
 from lib.rl.prompts import ChatRenderer, chat_of
 from lib.text.chats import as_chat

@@ -62,8 +62,8 @@ def test_a_head_that_is_not_the_models_is_refused(make_policy, around):
 
 def test_another_temperature_is_refused(make_policy, monkeypatch):
     policy = make_policy(temperature=0.5)
-    real = probe.native.Decoding
-    monkeypatch.setattr(probe.native, "Decoding", lambda temperature, **kwargs: real(temperature=1.0, **kwargs))
+    real = probe.Decoding
+    monkeypatch.setattr(probe, "Decoding", lambda temperature, **kwargs: real(temperature=1.0, **kwargs))
     with pytest.raises(ConfigError, match="nats off as sampled"):
         probe_of(policy)
 

@@ -1,8 +1,8 @@
 import pytest
 
+from engine import Completion
 from lib.core.config import FromScratch, Generation, Prompts
 from lib.core.errors import ConfigError
-from lib.generators.protocol import Completion
 from lib.model.scratch import build_tokenizer
 from lib.rl.corrections import CorrectionPrompts
 from lib.rl.prompts import columns_of

@@ -14,9 +14,9 @@ from test_sequential import TREES
 import evaluate
 import report
 import train
+from engine import Completion
 from lib.core.config import Generation, Prompts, ScoreConfig, ScoreTrain, load
 from lib.core.errors import ConfigError
-from lib.generators.protocol import Completion
 from lib.rewards.judge import Verdict
 from lib.rl.batching import micro_batches, sequences
 from lib.rl.corrections import CorrectionPrompts

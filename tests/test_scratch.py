@@ -1,9 +1,9 @@
 import pytest
 import torch
 
+from engine import Completion
 from lib.core.config import FromScratch
 from lib.core.errors import ConfigError
-from lib.generators.protocol import Completion
 from lib.model.scratch import build, build_tokenizer, refuse_unknown
 from lib.rl.prompts import ChatRenderer
 

@@ -27,10 +27,10 @@ import profile_run
 import rl_train_gspo_selfplay
 import train
 from data.builders import write_rows
+from engine import Completion
 from lib.core.clock import PHASES
 from lib.core.config import ScoreConfig, load
 from lib.core.errors import ConfigError
-from lib.generators.protocol import Completion
 from lib.rewards.judge import Verdict
 from lib.rl.evaluation import pass_at_k
 from lib.rl.prompts import Prompt

@@ -20,11 +20,12 @@ from helpers.weights import move
 from scipy.stats import binomtest
 
 from data.builders import write_rows
+from engine import Completion
 from lib.core.config import Endpoint, Opponent, SelfPlayConfig, Thinking, Weighting, dump, load
 from lib.core.errors import ConfigError
 from lib.core.registry import Judged, register_reward
 from lib.core.stats import wilson
-from lib.generators.protocol import Completion, Reply, ReplyError
+from lib.generators.protocol import Reply, ReplyError
 from lib.generators.remote import Remote
 from lib.play.gspo import GspoRun, trained_rewards
 from lib.play.gspo import rewards_of as earned

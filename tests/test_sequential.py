@@ -13,7 +13,7 @@ from test_feedback import run as script
 import evaluate
 import report
 import train
-from lib.generators.protocol import Completion
+from engine import Completion
 from lib.rewards.judge import Verdict
 from lib.rl.evaluation import answers_of, summarise
 from lib.rl.prompts import Prompt

@@ -9,11 +9,10 @@ import torch
 from helpers import forks
 from helpers.weights import move
 
-from engine import is_sharded
+from engine import Decoding, Turn, is_sharded
 from lib.core.config import FromScratch, Lora, TrainedModel
 from lib.core.errors import ConfigError
-from lib.generators.native import Decoding, generate
-from lib.generators.protocol import Turn
+from lib.generators.native import generate
 from lib.model.loading import attach_tuner
 from lib.model.policy import Policy
 from lib.model.scratch import build

@@ -10,7 +10,7 @@ from test_score import folder as score_folder  # noqa: F401
 from test_selfplay import folder, logged, opened, weights
 from test_selfplay import step as play_step
 
-from lib.generators.protocol import Completion
+from engine import Completion
 from lib.rl.tokens import sizes_of
 from lib.rl.tree import Answer
 from pages.rollouts import tokens_of

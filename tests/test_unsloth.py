@@ -57,12 +57,12 @@ def write_task(folder):
 
 def play(backend, commands):
     """In a process of its own: the scripts, where nothing may be sampled batch by batch, and what Unsloth samples."""
-    from lib.generators import native
+    from engine import sampling
 
-    by_batches, native._by_batches = native._by_batches, None
+    by_batches, sampling._by_batches = sampling._by_batches, None
     for sys.argv in commands:
         assert importlib.import_module(sys.argv[0][:-3]).main() == 0
-    native._by_batches = by_batches
+    sampling._by_batches = by_batches
     if backend == "unsloth":
         Path("sampled.json").write_text(json.dumps({kind: sampled(kind) for kind in FAMILIES}))
 
@@ -71,9 +71,9 @@ def sampled(kind):
     """What a tiny model samples through Unsloth in its own way and batch by batch, and what scoring makes of it."""
     from conftest import SCRATCH, TEMPLATE, after
 
+    from engine import Decoding, Turn
     from lib.core.config import FromScratch, Lora, Model
-    from lib.generators.native import Decoding, generate
-    from lib.generators.protocol import Turn
+    from lib.generators.native import generate
     from lib.model.loading import attach_tuner, load_base
     from lib.model.policy import Policy
     from lib.model.scratch import build

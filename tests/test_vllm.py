@@ -20,12 +20,11 @@ from helpers.weights import move
 
 import rl_train_gspo_selfplay
 import train
+from engine import Decoding, Turn
 from lib.core.config import FromScratch, Lora, TrainedModel, TrainedSampling, Vllm
 from lib.core.errors import ApiError, ConfigError
 from lib.generators import vllm
 from lib.generators.engines import NATIVE, engine_of
-from lib.generators.native import Decoding
-from lib.generators.protocol import Turn
 from lib.generators.vllm_server import BASE
 from lib.model.loading import attach_tuner
 from lib.model.policy import Inputs, Policy

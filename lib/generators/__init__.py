@@ -1,9 +1,10 @@
 """Sources of text, and what is kept of it.
 
-`native` takes token ids, a `Turn`, and gives a `Completion`, because what is trained must be scored token by token.
+`native` takes token ids, a `Turn` of engine/, and gives a `Completion`, because what is trained must be scored token by
+token.
 `openai`, and a model of this process in `local`, take a chat, a `Request`, and give a `Reply`.
 
-protocol          requests and results of generators
+protocol          requests for a reply in a chat, and replies
 dialects          what is sent to OpenAI's two APIs, and how their answers are read
 native, openai    the two kinds: mates do not know each other
 vllm_server       a vLLM server: found or started, watched, stopped

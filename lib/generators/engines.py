@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
+from engine import Completion, Decoding, FollowUp, TreePath, Turn, nothing_follows
 from lib.core.config import TrainedModel, TrainedSampling
 from lib.core.errors import ConfigError
 from lib.generators import native
-from lib.generators.protocol import Completion, FollowUp, TreePath, Turn, nothing_follows
 from lib.generators.vllm import VllmEngine
 from lib.generators.vllm_server import command_line
 from lib.model.policy import Policy
@@ -22,7 +22,7 @@ class Engine(Protocol):
         """Opens the engine until the context ends; `folder` is for its files, with its log beside it."""
 
     def generate(
-        self, policy: Policy, turns: dict[TreePath, Turn], decoding: native.Decoding,
+        self, policy: Policy, turns: dict[TreePath, Turn], decoding: Decoding,
         follow_up: FollowUp = nothing_follows,
     ) -> dict[TreePath, Completion]:  # fmt: skip
         """Returns completions by path, as `native.generate` does."""

@@ -6,9 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
+from engine import Completion, Decoding, Turn
 from lib.core.config import CollectConfig, Thinking
-from lib.generators.native import Decoding, generate
-from lib.generators.protocol import Call, Completion, Reply, ReplyError, Request, Turn, Usage
+from lib.generators.native import generate
+from lib.generators.protocol import Call, Reply, ReplyError, Request, Usage
 from lib.model.loading import load_base, load_skeleton, start_backend
 from lib.model.merging import put_on
 from lib.model.policy import Policy, stop_ids

@@ -23,13 +23,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from engine import token_scores
+from engine import Completion, Decoding, FollowUp, TreePath, Turn, nothing_follows, token_scores
 from lib.core.clock import phase
 from lib.core.config import Vllm
 from lib.core.errors import ApiError
 from lib.core.interrupts import give_way
-from lib.generators.native import Decoding
-from lib.generators.protocol import Completion, FollowUp, TreePath, Turn, nothing_follows
 from lib.generators.vllm_server import BASE, Lost, VllmServer
 from lib.model.policy import Inputs, Policy
 from lib.run.adapter_files import save_adapter

@@ -15,9 +15,10 @@ from typing import Any
 
 import torch
 
+from engine import Turn
 from lib.core.config import Opponent, SelfPlayConfig, Snapshots
 from lib.generators.openai import address
-from lib.generators.protocol import Reply, Request, Turn
+from lib.generators.protocol import Reply, Request
 from lib.generators.remote import Remote
 from lib.generators.reply_cache import key_of, seed_of
 from lib.model.policy import Policy

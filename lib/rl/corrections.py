@@ -12,10 +12,10 @@ from copy import copy
 from dataclasses import replace
 from typing import Any
 
+from engine import Completion
 from lib.core.config import Generation, Prompts
 from lib.core.errors import ConfigError
 from lib.core.registry import did_you_mean
-from lib.generators.protocol import Completion
 from lib.rl.feedback.contract import Feedback, Surroundings, Written
 from lib.rl.prompts import NOT_DRAWN, Choice, Prompt, columns_of, filled
 from lib.rl.reviews import RIGHT, Review, review_of

@@ -7,10 +7,10 @@ from typing import Any
 
 import torch
 
+from engine import Completion
 from lib.core.config import Eval, Lora, RLConfig, ScoreConfig, SelfPlayConfig, dump
 from lib.core.console import Screen
 from lib.core.stats import percentiles
-from lib.generators.protocol import Completion
 from lib.model.loading import adapted_layers, load_skeleton
 from lib.rewards.judge import Verdict
 from lib.rl.estimate import Load, Needs, load_of_tree, needs_of, shares_prompts

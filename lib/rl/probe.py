@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import torch
 
+from engine import Completion, Decoding, Turn
 from lib.core.errors import ConfigError, first_line, is_out_of_memory
 from lib.generators import native
-from lib.generators.protocol import Completion, Turn
 from lib.model.policy import Inputs, Policy
 from lib.rewards.judge import Verdict
 from lib.rl.batching import micro_batches, sequences
@@ -123,7 +123,7 @@ def _sampled(policy: Policy, prompts: list[list[int]], pad_id: int, copies: int 
     turns: dict[tuple[int, ...], Turn] = {
         (i,): Turn(ids, budget, copies) for i, (ids, budget) in enumerate(zip(prompts, BUDGETS, strict=False))
     }
-    decoding = native.Decoding(
+    decoding = Decoding(
         temperature=policy.temperature,
         stop_ids=NOTHING,
         pad_id=pad_id,

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from engine import Completion
 from lib.core.config import ChatPrompts
 from lib.core.errors import ConfigError
-from lib.generators.protocol import Completion
 from lib.rl.reviews import Review
 from lib.text.templates import PLAIN, Outside, render, switch_thinking, system_notes, with_system
 

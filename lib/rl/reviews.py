@@ -7,8 +7,8 @@ of the task never sees it, and no count of attempts has it.
 import re
 from dataclasses import dataclass
 
+from engine import Completion
 from lib.core.config import ATTEMPT, Prompts
-from lib.generators.protocol import Completion
 from lib.rewards.judge import Verdict
 
 RIGHT, WRONG = "right", "wrong"  # what a check says of an attempt

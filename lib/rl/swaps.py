@@ -25,8 +25,8 @@ import numpy as np
 import torch
 from accelerate import Accelerator
 
+from engine import Completion
 from lib.core import stats
-from lib.generators.protocol import Completion
 from lib.generators.reply_cache import key_of
 from lib.model.policy import Policy
 from lib.rewards.judge import Judge, Verdict

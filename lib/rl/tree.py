@@ -16,12 +16,11 @@ from typing import Any, Protocol
 
 import torch
 
+from engine import Completion, Decoding, TreePath, Turn
 from lib.core.clock import phase
 from lib.core.config import ATTEMPT
 from lib.core.errors import OutOfMemory, is_out_of_memory
-from lib.generators import native
 from lib.generators.engines import NATIVE, Engine
-from lib.generators.protocol import Completion, TreePath, Turn
 from lib.model.policy import Policy
 from lib.rewards.judge import Judge, Verdict
 from lib.rl.feedback.contract import Written
@@ -169,13 +168,13 @@ class Sampling:
         """Tells whether something may follow the answer at a path, which is its tree and a copy for each turn."""
         return len(path) <= len(self.copies) and (self.followed is None or path[1] < self.followed)
 
-    def decoding(self, prompts: list[Prompt], renderer: Renderer, seed: int) -> native.Decoding:
+    def decoding(self, prompts: list[Prompt], renderer: Renderer, seed: int) -> Decoding:
         """Returns the settings for decoding the trees of these prompts together."""
         leaves = len(prompts) * prod(self.copies)
         lengths = longest_prompts(renderer, max(len(prompt.ids) for prompt in prompts), self.max_new_tokens)
         columns = max(map(add, lengths, self.max_new_tokens))
         rows = min(leaves, self.batch_size or leaves)
-        return native.Decoding(self.temperature, self.stop_ids, self.pad_id, rows=rows, columns=columns, seed=seed)
+        return Decoding(self.temperature, self.stop_ids, self.pad_id, rows=rows, columns=columns, seed=seed)
 
 
 def sample(
@@ -190,7 +189,7 @@ def sample(
 ) -> list[Group]:
     """Samples and judges a tree of answers to each prompt; calls `on_written` after each completion.
 
-    What an answer is depends on the seed and its path alone (lib/generators/native.py), and a path begins with the
+    What an answer is depends on the seed and its path alone (engine/sampling.py), and a path begins with the
     prompt's place among those of all processes, `first` on: with equal generators everywhere, the answers do not depend
     on the number of processes. A reward in other processes begins while the model still writes other answers.
     """
@@ -285,7 +284,7 @@ def judged(judge: Judge, texts: list[str], prompts: list[Prompt], finished: list
 
 
 @contextlib.contextmanager
-def memory_explained(decoding: native.Decoding) -> Iterator[None]:
+def memory_explained(decoding: Decoding) -> Iterator[None]:
     """Raises OutOfMemory where sampling runs out of memory, with a message that names the settings to lower."""
     try:
         yield

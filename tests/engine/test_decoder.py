@@ -11,14 +11,11 @@ from conftest import after
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from engine import decoder, slab
+from engine import Decoding, NonFinite, Turn, decoder, generate, sampling, slab
 from engine.decoder import Decoder, affordable_rows, bytes_per_token
 from engine.llama import Stacked
+from engine.sampling import choose
 from lib.core.config import Lora, Model
-from lib.core.errors import NumericError
-from lib.generators import native
-from lib.generators.native import Decoding, choose, generate
-from lib.generators.protocol import Turn
 from lib.model.loading import attach_tuner
 from lib.model.policy import Policy
 
@@ -64,7 +61,7 @@ def by_batches(policy):
         if key not in found:
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(policy, "takes_slab", False)
-                patch.setattr(native, "_Continuous", None)
+                patch.setattr(sampling, "_Continuous", None)
                 found[key] = grown(policy, **changes)
         return found[key]
 
@@ -129,14 +126,14 @@ def test_no_two_paths_share_a_random_stream(seed):
     """numpy pads a short seed with zeros: what names a first attempt must not name its first revision too."""
     paths = [(i, k) for i in range(3) for k in range(3)]
     paths += [(*path, k) for path in paths for k in range(3)]
-    members = [native._Member(path, Turn([], max_new_tokens=3 + len(path), copies=3)) for path in paths]
+    members = [sampling._Member(path, Turn([], max_new_tokens=3 + len(path), copies=3)) for path in paths]
     decoding = Decoding(1.0, NOTHING, pad_id=0, rows=1, columns=1, seed=seed)
-    rows = native._uniforms(members, 8, decoding)
+    rows = sampling._uniforms(members, 8, decoding)
     assert rows.dtype == torch.float64
     drawn = [row[: 3 + len(path)] for path, row in zip(paths, rows, strict=True)]
     assert len({*torch.cat(drawn).tolist()}) == sum(map(len, drawn))  # not one number twice
     for part in (members[::-1], members[20:3:-4], *([member] for member in members)):  # nor do the others matter
-        numbers = dict(zip((member.path for member in part), native._uniforms(part, 7, decoding), strict=True))
+        numbers = dict(zip((member.path for member in part), sampling._uniforms(part, 7, decoding), strict=True))
         for path, expected in zip(paths, drawn, strict=True):
             assert path not in numbers or torch.equal(numbers[path][: len(expected)], expected)
 
@@ -181,7 +178,7 @@ def test_steps_of_fixed_sizes_write_the_same(policy, by_batches, monkeypatch, ro
             self.fixed_sizes = True
 
     sizes, real = set(), decoder._FixedStep.__init__
-    monkeypatch.setattr(native, "Decoder", Fixed)
+    monkeypatch.setattr(sampling, "Decoder", Fixed)
     monkeypatch.setattr(decoder, "ROWS_STEP", 5)
     monkeypatch.setattr(decoder, "COLUMNS_STEP", 16)
     monkeypatch.setattr(
@@ -334,7 +331,7 @@ def test_short_memory_means_fewer_rows_and_the_same_text(policy, by_batches, mon
     monkeypatch.setattr(
         Decoder, "__init__", lambda self, model, *more: shapes.append(more[:2]) or real(self, model, *more)
     )
-    monkeypatch.setattr(native, "affordable_rows", lambda model, columns: 2)
+    monkeypatch.setattr(sampling, "affordable_rows", lambda model, columns: 2)
     assert_same(grown(policy), by_batches())
     assert shapes == [(2, 40)]
 
@@ -397,7 +394,7 @@ def test_logits_that_are_not_finite_choose_nothing(wrong):
     logits = torch.zeros(2, 60)
     logits[1, 7] = wrong
     for uniforms in (None, torch.tensor([0.5, 0.5], dtype=torch.float64)):
-        with pytest.raises(NumericError, match="the logits are not finite"):
+        with pytest.raises(NonFinite, match="the logits are not finite"):
             choose(logits.clone(), uniforms)
 
 
@@ -487,11 +484,11 @@ def check_greedy(policy, takes_masks):
 
 @pytest.mark.parametrize(("kind", "fields"), FULL.items(), ids=list(FULL))
 def test_full_attention_goes_through_the_slab(kind, fields, monkeypatch):
-    monkeypatch.setattr(native, "_by_batches", None)
+    monkeypatch.setattr(sampling, "_by_batches", None)
     check_greedy(random_policy(kind, fields), takes_masks=True)
 
 
 @pytest.mark.parametrize(("kind", "fields"), OTHERS.items(), ids=list(OTHERS))
 def test_windows_recurrence_and_sinks_fall_back_to_the_models_own_cache(kind, fields, monkeypatch):
-    monkeypatch.setattr(native, "_Continuous", None)
+    monkeypatch.setattr(sampling, "_Continuous", None)
     check_greedy(random_policy(kind, fields), takes_masks=False)

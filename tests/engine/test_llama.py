@@ -8,10 +8,9 @@ from torch.autograd import gradcheck
 from torch.nn.functional import linear
 from transformers import AutoConfig, AutoModelForCausalLM, LlamaForCausalLM
 
+from engine import Decoding, Turn, generate
 from engine import llama as module
 from engine.llama import FAMILY, Llama, Stacked, attend_within
-from lib.generators.native import Decoding, generate
-from lib.generators.protocol import Turn
 from lib.model.policy import Inputs, Policy
 
 SHAPE = {

@@ -38,7 +38,7 @@ import pytest
 import torch
 import yaml
 
-from engine import Llama, Stacked
+from engine.llama import Llama, Stacked
 from helpers import file_events, forks
 from lib.core.clock import PHASES
 from lib.core.errors import run_script

@@ -266,8 +266,8 @@ class Speaker:
 
     def _sample(self, batch: dict[int, Ask]) -> dict:
         """Completions by (seed, 0)."""
-        from lib.generators.native import Decoding, generate
-        from lib.generators.protocol import Turn
+        from engine import Decoding, Turn
+        from lib.generators.native import generate
 
         turns = {(seed,): Turn(ask.ids, ask.max_new_tokens) for seed, ask in batch.items()}
         decoding = Decoding(

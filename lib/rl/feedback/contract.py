@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
-from lib.generators.protocol import Completion
+from engine import Completion
 from lib.rewards.judge import Judge, Verdict
 from lib.rl.prompts import Prompt
 

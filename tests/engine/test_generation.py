@@ -1,10 +1,11 @@
+import contextlib
+
 import pytest
 import torch
 from conftest import after
 
-from lib.generators import native
-from lib.generators.native import Decoding, generate, left_padded
-from lib.generators.protocol import Turn
+from engine import Decoding, Turn, generate, sampling
+from engine.sampling import left_padded
 from lib.model import policy as policies
 from lib.model.policy import stop_ids
 
@@ -56,6 +57,26 @@ def test_without_an_end_the_budget_is_used_and_nothing_is_finished(policy, promp
         assert len(completion.ids) == len(completion.logps) == 20
         assert not completion.finished
         assert completion.text_ids() == completion.ids
+
+
+def test_the_caller_times_it_and_may_end_it_before_any_token(policy, prompts):
+    phases, checks = [], []
+
+    @contextlib.contextmanager
+    def phase(name):
+        phases.append(name)
+        yield
+
+    def check():
+        checks.append(len(checks))
+        if len(checks) == 5:
+            raise InterruptedError
+
+    turns = {(i,): Turn(prompt, 20) for i, prompt in enumerate(prompts)}
+    decoding = Decoding(1.0, NOTHING, pad_id=0, rows=256, columns=max(map(len, prompts)) + 20)
+    with pytest.raises(InterruptedError):
+        generate(policy, turns, decoding, phase=phase, check_interrupt=check)
+    assert phases == ["sync", "generate"] and checks == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("pad", ["another id", "the first end", "the last end"])
@@ -119,8 +140,8 @@ def test_rows_that_leave_the_batch_do_not_change_the_others(policy, prompts, mon
     stops = frozenset([free[1][2], free[3][4], free[2][6]])
     expected = [cut_at(ids, stops) for ids in free]
     widths = []
-    choose = native.choose
-    monkeypatch.setattr(native, "choose", lambda logits, *rest: widths.append(len(logits)) or choose(logits, *rest))
+    choose = sampling.choose
+    monkeypatch.setattr(sampling, "choose", lambda logits, *rest: widths.append(len(logits)) or choose(logits, *rest))
     together = sample(policy, many, stops, temperature=0)
     assert min(widths) < max(widths) == 12  # some did leave
     alone = [sample(policy, [prompt], stops, temperature=0)[0] for prompt in prompts] * 3
