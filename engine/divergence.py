@@ -22,7 +22,7 @@ from engine.head import Head, dot, log_softmax_
 class TeacherStates:
     """A teacher's next-token distributions at N places: hidden states, and what makes logits of them."""
 
-    hidden: torch.Tensor  # (N, d'), d' its own
+    hidden: torch.Tensor  # (N, d'), d' the teacher's width
     head: Head
     is_forward: bool = False  # the KL that is taken
 
@@ -54,10 +54,10 @@ class _TeacherKl(torch.autograd.Function):
         work = [hidden.new_empty(shape, dtype=torch.float32) for _ in range(3)]
         for start in range(0, count, head.chunk):
             rows = slice(start, min(count, start + head.chunk))
-            log_p, p, other = (each[: rows.stop - start] for each in work)
+            log_p, p, third = (buffer[: rows.stop - start] for buffer in work)
             logits, slope = head.logits_and_slope(hidden[rows], out=log_p)
             log_softmax_(logits, p)
-            ratio = teacher.log_ratio(rows, log_p, out=other, spare=p)
+            ratio = teacher.log_ratio(rows, log_p, out=third, spare=p)
             if teacher.is_forward:
                 q = torch.sub(log_p, ratio, out=p).exp_()
                 kl[rows] = -dot(q, ratio)

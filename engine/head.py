@@ -22,8 +22,8 @@ BLOCK_ELEMENTS = 2**23  # weights cast to float32 at once, on devices without a 
 @cache
 def is_quick_on_cpu(dtype: torch.dtype) -> bool:
     """True if products in `dtype` are faster than in float32: in bfloat16, on CPUs with instructions for it."""
-    known = torch.cpu.get_capabilities()
-    has_it = bool(known.get("avx512_bf16") or known.get("amx_bf16")) and torch.backends.mkldnn.is_available()
+    flags = torch.cpu.get_capabilities()
+    has_it = bool(flags.get("avx512_bf16") or flags.get("amx_bf16")) and torch.backends.mkldnn.is_available()
     return dtype == torch.bfloat16 and has_it
 
 
@@ -133,7 +133,7 @@ class _TokenScores(torch.autograd.Function):
         for start in range(0, count, head.chunk):
             rows = slice(start, min(count, start + head.chunk))
             chosen = targets[rows, None]
-            log_p, p, *log_q = (each[: rows.stop - start] for each in work)
+            log_p, p, *log_q = (buffer[: rows.stop - start] for buffer in work)
             if ref_hidden is not None:
                 log_softmax_(head.logits(ref_hidden[rows], out=log_q[0]), p)
             logits, slope = head.logits_and_slope(hidden[rows], out=log_p)

@@ -77,7 +77,7 @@ class Llama:
 
 @dataclass(frozen=True)
 class _Linear:
-    """Linear layers with one input as one, x W^T + bias. Where it would be rounded, an adapter stays beside W."""
+    """Linear layers with one input as one, x W^T + bias. Where it would be rounded, an adapter stays next to W."""
 
     weight: torch.Tensor  # W (out, in)
     bias: torch.Tensor | None  # (out,)
@@ -275,7 +275,7 @@ def _frozen(layer: nn.Module) -> list[torch.Tensor]:
 
 
 def _is_plain(module: nn.Module) -> bool:
-    """Tells whether `_linears` computes what this module does: a linear layer, or one with a single plain adapter."""
+    """True if `_linears` computes what this module does: a linear layer, or one with a single plain adapter."""
     from peft.tuners.lora import Linear
 
     if type(module) is not Linear:
@@ -328,10 +328,10 @@ class _Adapted(torch.autograd.Function):
         weights, biases, downs, ups = (parts[i::4] for i in range(4))  # (out, in), (out,), (r, in), (out, r) each
         down = torch.cat(downs)
         if not x.is_cuda and is_quick_on_cpu(x.dtype):
-            down, *ups = (each.to(x.dtype) for each in (down, *ups))
+            down, *ups = (matrix.to(x.dtype) for matrix in (down, *ups))
         low = linear(x.to(down.dtype), down)  # (..., sum of r)
         outputs = tuple(linear(x, weight, bias) for weight, bias in zip(weights, biases, strict=True))
-        ranks = [len(each) for each in downs]
+        ranks = [len(matrix) for matrix in downs]
         for y, part, up, scale in zip(outputs, low.split(ranks, dim=-1), ups, scales, strict=True):
             _add_product(y, part, up.t(), scale)
         ctx.save_for_backward(x, low, down, *weights, *ups)

@@ -242,9 +242,9 @@ class _Continuous:
         if turn is None:
             return
         self.width = max(self.width, turn.max_new_tokens)
-        known = member.turn.ids + completion.ids[:-1]  # the last token was sampled, but never fed
-        goes_on = len(turn.ids) > len(known) and turn.ids[: len(known)] == known
-        held = {"row": row, "held": len(known)} if goes_on else {}
+        fed = member.turn.ids + completion.ids[:-1]  # the last token was sampled, but never fed
+        goes_on = len(turn.ids) > len(fed) and turn.ids[: len(fed)] == fed
+        held = {"row": row, "held": len(fed)} if goes_on else {}
         self.waiting.appendleft(_Waiting(member.path, self._fitting(turn), **held))
 
     def _fitting(self, turn: Turn) -> Turn:
@@ -290,7 +290,7 @@ class _Continuous:
             if waiting.next_copy + count < waiting.turn.copies:
                 left.append(_Waiting(waiting.path, waiting.turn, waiting.next_copy + count))
         self.waiting = left
-        return sorted(admitted, key=lambda each: each[0].held - len(each[0].turn.ids))
+        return sorted(admitted, key=lambda pair: pair[0].held - len(pair[0].turn.ids))
 
 
 def _compact(alive: list[bool]) -> list[int]:
@@ -313,7 +313,7 @@ def _by_batches(
     level = list(turns.items())
     while level:
         copies = [((*path, k), turn) for path, turn in level for k in range(turn.copies)]
-        copies.sort(key=lambda each: len(each[1].ids))  # so that padding stays small
+        copies.sort(key=lambda pair: len(pair[1].ids))  # so that padding stays small
         level = []
         for batch in _batches(copies, decoding.rows, policy):
             for (path, _), completion in zip(batch, _decode(policy, batch, decoding, check_interrupt), strict=True):
@@ -330,7 +330,7 @@ def _batches(
     """Yields up to `rows` turns at a time, in their order, and of one length if the policy takes no padding."""
     lengths = {len(turn.ids) for _, turn in copies}
     pads = len(lengths) == 1 or policy.takes_padding
-    groups = [copies] if pads else [list(own) for _, own in groupby(copies, key=lambda each: len(each[1].ids))]
+    groups = [copies] if pads else [list(group) for _, group in groupby(copies, key=lambda pair: len(pair[1].ids))]
     for group in groups:
         for start in range(0, len(group), rows):
             yield group[start : start + rows]
@@ -371,15 +371,15 @@ def _decode(
 
 
 def _selects_rows(cache: Any) -> bool:
-    """Tells whether rows can be selected from a model's cache.
+    """True if rows can be selected from a model's cache.
 
-    This is unsupported for states of recurrent layers, and for those that a model's own cache keeps beside its layers.
+    This is unsupported for states of recurrent layers, and for those that a model's own cache keeps next to its layers.
     """
     from transformers import Cache
     from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
-    known = isinstance(cache, Cache) and type(cache).batch_select_indices is Cache.batch_select_indices
-    return known and all(type(layer) in (DynamicLayer, DynamicSlidingWindowLayer) for layer in cache.layers)
+    is_usual = isinstance(cache, Cache) and type(cache).batch_select_indices is Cache.batch_select_indices
+    return is_usual and all(type(layer) in (DynamicLayer, DynamicSlidingWindowLayer) for layer in cache.layers)
 
 
 def choose(logits: torch.Tensor, uniforms: torch.Tensor | None) -> tuple[torch.Tensor, torch.Tensor]:

@@ -8,7 +8,7 @@ TreePath = tuple[int, ...]  # identifies a completion: its turn's path, and its 
 
 @dataclass(frozen=True)
 class Turn:
-    """A request to a generator for `copies` completions of one prompt."""
+    """Asks for `copies` completions of one prompt."""
 
     ids: list[int]
     max_new_tokens: int
@@ -17,7 +17,7 @@ class Turn:
 
 @dataclass(frozen=True)
 class Completion:
-    """The tokens that a generator wrote after one prompt."""
+    """The tokens that a model wrote after one prompt."""
 
     ids: list[int]  # as sampled, the end token included when there is one
     logps: list[float]  # log-prob of each id at the sampling temperature, in nats
