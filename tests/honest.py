@@ -1,7 +1,7 @@
 """Runs the right programs of `tests/right/` in the sandbox and says which are refused. Needs Python alone, and numpy.
 
     python tests/honest.py                      # on the highest rung that holds here
-    python tests/honest.py --rung R2 --only numpy
+    python tests/honest.py --rung R3 --only numpy
 
 lib/sandbox/corpus.py says how they are written.
 """

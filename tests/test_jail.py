@@ -367,18 +367,18 @@ def decision(program, number, *arguments, architecture):
 class Filter:
     """A filter of one machine, by names."""
 
-    def __init__(self, machine, opens_files=True):
+    def __init__(self, machine):
         self.machine = machine
-        self.program = kernel.seccomp_filter(machine, opens_files)
+        self.program = kernel.seccomp_filter(machine)
         column = 1 + MACHINES.index(machine)
 
         def numbers(table):
             rows = [entry.split(":") for entry in table.split()]
             return {row[0]: int(row[column]) for row in rows if row[column] != "-"}
 
-        self.plain, self.paths = numbers(kernel._ALLOWED), numbers(kernel._ALLOWED_PATHS)
-        self.conditional, self.absent = numbers(kernel._CONDITIONAL), numbers(kernel._ABSENT)
-        self.numbers = self.plain | self.paths | self.conditional | self.absent
+        self.plain, self.conditional = numbers(kernel._ALLOWED), numbers(kernel._CONDITIONAL)
+        self.absent = numbers(kernel._ABSENT)
+        self.numbers = self.plain | self.conditional | self.absent
 
     def __call__(self, call, *arguments, architecture=None):
         number = self.numbers[call] if isinstance(call, str) else call
@@ -398,7 +398,7 @@ def asked(machine):
 
 
 def test_every_call_that_is_not_in_the_table_is_refused(asked):
-    free = {*asked.plain.values(), *asked.paths.values()}
+    free = set(asked.plain.values())
     for number in set(range(601)) - set(asked.conditional.values()):
         wanted = ALLOWED if number in free else "ENOSYS" if number in asked.absent.values() else "EPERM"
         assert asked(number) == asked(number, *[(1 << 64) - 1] * 6) == wanted, number
@@ -407,7 +407,7 @@ def test_every_call_that_is_not_in_the_table_is_refused(asked):
 
 
 def test_no_number_stands_for_two_calls(asked):
-    tables = [asked.plain, asked.paths, asked.conditional, asked.absent]
+    tables = [asked.plain, asked.conditional, asked.absent]
     numbers = [number for table in tables for number in table.values()]
     assert len(numbers) == len(set(numbers))
 
@@ -418,9 +418,7 @@ def test_numbers_of_another_bit_width_are_refused():
         assert asked(0x40000000 | number) == "EPERM"  # x32, of which the kernel says the same architecture
 
 
-@pytest.mark.parametrize("opens_files", [True, False])
-def test_another_architecture_ends_the_process(machine, opens_files):
-    asked = Filter(machine, opens_files)
+def test_another_architecture_ends_the_process(asked, machine):
     others = [0, 0x40000003, 0x40000028, *(code for name, code in AUDIT.items() if name != machine)]  # i386, arm
     for number in [*range(0, 601, 7), *asked.numbers.values()]:
         assert {asked(number, architecture=other) for other in others} == {KILLED}
@@ -455,12 +453,11 @@ def test_only_the_own_process_is_signalled(asked):
 
 
 def test_the_mark_of_the_own_process_stands_where_it_is_compared(machine):
-    for opens_files in (True, False):
-        program = kernel.seccomp_filter(machine, opens_files)
-        mark = struct.pack("<I", kernel._MY_PID)
-        places = [at for at in range(len(program)) if program[at : at + 4] == mark]
-        assert len(places) == 2
-        assert all(at % 8 == 4 for at in places)
+    program = kernel.seccomp_filter(machine)
+    mark = struct.pack("<I", kernel._MY_PID)
+    places = [at for at in range(len(program)) if program[at : at + 4] == mark]
+    assert len(places) == 2
+    assert all(at % 8 == 4 for at in places)
 
 
 def test_limits_are_read_and_not_set(asked):
@@ -486,16 +483,6 @@ def test_no_terminal_is_typed_into(asked):
 def test_a_thread_is_named_and_nothing_else_set(asked):
     assert {number for number in range(100) if asked("prctl", number) == ALLOWED} == {15, 16}
     assert asked("prctl", 0x59616D61) == "EPERM"  # PR_SET_PTRACER
-
-
-def test_without_files_every_path_leads_nowhere(machine):
-    asked, open_ = Filter(machine, opens_files=False), Filter(machine)
-    for call in [*asked.paths, *(name for name in asked.conditional if name.startswith("open"))]:
-        for flags in (0, os.O_TRUNC, os.O_WRONLY, (1 << 64) - 1):
-            assert asked(call, flags, flags, flags) == "ENOENT"
-    closed = {*asked.paths.values(), *(asked.conditional[name] for name in ("open", "openat") if name in asked.numbers)}
-    for number in set(range(601)) - closed:
-        assert asked(number, 1, 1, 1) == open_(number, 1, 1, 1)
 
 
 def test_a_machine_without_numbers_has_no_filter():
@@ -535,7 +522,7 @@ def test_numbers_are_those_of_libseccomp(resolve, asked):
 
 
 def test_a_call_without_a_number_does_not_exist_there(resolve, asked):
-    for entry in (kernel._ALLOWED + kernel._ALLOWED_PATHS + kernel._CONDITIONAL + kernel._ABSENT).split():
+    for entry in (kernel._ALLOWED + kernel._CONDITIONAL + kernel._ABSENT).split():
         name = entry.partition(":")[0]
         if name not in asked.numbers:
             assert resolve(asked.machine, name) < 0, name
@@ -553,7 +540,7 @@ import ctypes, errno, json, os, resource, signal, socket, sys, threading
 from lib.sandbox.jail import kernel
 
 libc = ctypes.CDLL(None, use_errno=True)
-folder, opens_files = sys.argv[1], sys.argv[2] == "True"
+folder = sys.argv[1]
 out, into = os.pipe()
 parent = os.getpid()
 
@@ -575,7 +562,7 @@ def thread():
     started.start()
     started.join()
 
-filter = kernel.SeccompFilter(kernel.seccomp_filter(opens_files=opens_files))  # as the zygote makes it: beforehand
+filter = kernel.SeccompFilter(kernel.seccomp_filter())  # as the zygote makes it: beforehand
 child = kernel.fork()
 if child == 0:
     filter.enter()
@@ -610,20 +597,16 @@ def has_seccomp():
 
 
 @pytest.mark.skipif(not has_seccomp(), reason="no seccomp here, or numbers that are not known")
-@pytest.mark.parametrize("opens_files", [True, False])
-def test_the_kernel_does_what_the_filter_says(tmp_path, opens_files):
+def test_the_kernel_does_what_the_filter_says(tmp_path):
     (tmp_path / "file").write_text("alive")
-    results = script(TRIES, tmp_path, opens_files)
-    path = "done" if opens_files else "ENOENT"
-    done = dict.fromkeys(["getpid", "urandom", "pipe", "thread", "signal itself", "read a limit"], "done")
+    results = script(TRIES, tmp_path)
+    done = ["getpid", "urandom", "pipe", "thread", "signal itself", "read a limit"]
+    done += ["read", "write", "stat", "list", "chdir", "readlink", "access"]
     refused = ["signal the parent", "signal the group", "signal all", "fork", "execute", "socket", "limit", "truncate"]
-    refused += ["unlink", "rename", "chmod", "mkdir", "no call", "another filter"]
+    refused += ["unlink", "rename", "chmod", "mkdir", "no call", "another filter", "empty"]
     assert results == {
-        **done,
+        **dict.fromkeys(done, "done"),
         **dict.fromkeys(refused, "EPERM"),
-        **dict.fromkeys(["read", "write", "stat", "list", "chdir", "readlink"], path),
-        "empty": "EPERM" if opens_files else "ENOENT",
-        "access": "done" if opens_files else "refused",
         "clone3": "ENOSYS",
         "openat2": "ENOSYS",
     }

@@ -35,7 +35,6 @@ that must be refused, and was refused:
 
     R4   Landlock, seccomp and bubblewrap: as R3, and a file system, processes and a network of its own
     R3   Landlock and seccomp: no file but the standard library, no network, process, signal or tracing
-    R2   seccomp: no file at all; Python's own library is imported from memory
     R1   limits: the verdict is made elsewhere still, but the machine is open to the program; needs `allow_unsafe`
 
 What a right program cannot do here stands in a table of docs/programs.md: open files, sockets or processes, and return
@@ -134,8 +133,7 @@ def show_self_test(highest: str | None, allow_unsafe: bool) -> int:
         for what, refused in taken.attempts:
             print(f"  {'not' if refused else 'YES':<4} {what}")
         if taken.rung.name != "R4":
-            names = "see names, sizes and times of files"
-            print(f"  YES  {names}" if taken.rung.name != "R2" else "  not  see names of files")
+            print("  YES  see names, sizes and times of files")
         started = time.perf_counter()
         with contextlib.closing(Worker(taken.rung)) as worker:
             start = time.perf_counter() - started

@@ -33,7 +33,6 @@ class Rung:
 RUNGS = (
     Rung("R4", "Landlock, seccomp and bubblewrap", bubblewrap=True, landlock=True, seccomp=True),
     Rung("R3", "Landlock and seccomp", landlock=True, seccomp=True),
-    Rung("R2", "seccomp without any file", seccomp=True),
     Rung("R1", "limits alone"),
 )
 
@@ -98,16 +97,14 @@ def wall_factor(among: int) -> float:
 def settings_of(rung: Rung, numpy: bool, among: int) -> dict:
     """Returns the settings that the zygote receives first."""
     folders = _numpy_folders(numpy)
-    closed = rung.seccomp and not rung.landlock
     user = next(_nobodies) if os.geteuid() == 0 else os.getuid()
     readable, listed = without_packages((*_LIBRARY, "/usr/lib", "/lib", "/lib64"))
     private = os.geteuid() == 0 and not rung.bubblewrap and _is_private(_LIBRARY[0])
     return {
         "modules": zygote.COMMON.split() + numpy * _NUMPY,
-        "in_memory": closed or private,
+        "in_memory": private,
         "path": _LIBRARY,
         "path_beforehand": [str(Path(folder).parent) for folder in folders],  # its submodules are found beside it later
-        "zones": _ZONES if closed else "",  # to be kept in memory
         "readable": [*readable, _ZONES, "/etc/ld.so.cache", *folders],
         "listed": listed,  # modules are found by their names
         "user": user,

@@ -313,11 +313,8 @@ timerfd_create:283:85 timerfd_settime:286:86 getpid:39:172 gettid:186:178 getppi
 geteuid:107:175 getgid:104:176 getegid:108:177 getresuid:118:148 getresgid:120:150 getgroups:115:158 getpgrp:111:-
 getpgid:121:155 getsid:124:156 uname:63:160 sysinfo:99:179 getrlimit:97:163 getrusage:98:165 futex:202:98
 futex_waitv:449:449 set_robust_list:273:99 rseq:334:293 getrandom:318:278 arch_prctl:158:- set_tid_address:218:96
-membarrier:324:283 exit:60:93 exit_group:231:94
-"""
-_ALLOWED_PATHS = """
-stat:4:- lstat:6:- newfstatat:262:79 statx:332:291 access:21:- faccessat:269:48 faccessat2:439:439 readlink:89:-
-readlinkat:267:78 chdir:80:49
+membarrier:324:283 exit:60:93 exit_group:231:94 stat:4:- lstat:6:- newfstatat:262:79
+statx:332:291 access:21:- faccessat:269:48 faccessat2:439:439 readlink:89:- readlinkat:267:78 chdir:80:49
 """
 _CONDITIONAL = """
 open:2:- openat:257:56 clone:56:220 kill:62:129 tgkill:234:131 prlimit64:302:261 fcntl:72:25 ioctl:16:29 prctl:157:167
@@ -356,10 +353,9 @@ _RULES: dict[str, list[list[_Condition]]] = {
 }
 
 
-def seccomp_filter(machine: str = _MACHINE, opens_files: bool = True) -> bytes:
+def seccomp_filter(machine: str = _MACHINE) -> bytes:
     """Returns the allow-list as a BPF program, with a placeholder for the process ID that `SeccompFilter` fills in.
 
-    If `opens_files` is False, every call that takes a path fails with ENOENT: for kernels without Landlock.
     Raises OSError for a machine whose system call numbers are unknown.
     """
     if machine not in _ARCHITECTURES:
@@ -370,13 +366,9 @@ def seccomp_filter(machine: str = _MACHINE, opens_files: bool = True) -> bytes:
         rows = [entry.split(":") for entry in table.split()]
         return {row[0]: int(row[column]) for row in rows if row[column] != "-"}
 
-    nothing_there = [_returned(_error(errno.ENOENT))]
     actions = {number: [_returned(_ALLOW)] for number in numbers(_ALLOWED).values()}
-    for number in numbers(_ALLOWED_PATHS).values():
-        actions[number] = [_returned(_ALLOW)] if opens_files else nothing_there
     for name, number in numbers(_CONDITIONAL).items():
-        closed = name.startswith("open") and not opens_files
-        actions[number] = nothing_there if closed else _alternatives(_RULES[name])
+        actions[number] = _alternatives(_RULES[name])
     for number in numbers(_ABSENT).values():
         actions[number] = [_returned(_error(errno.ENOSYS))]
     program = [

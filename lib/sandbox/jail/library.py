@@ -1,14 +1,13 @@
-"""Python's own library in memory, for programs that cannot read its files: on R2, or where it is root's alone.
+"""Python's own library in memory, for programs that cannot read its files because they are root's alone.
 
 Modules in Python wait as bytes, each until it is imported; those in C are loaded beforehand, since the loader of the
-system wants a file. Time zones are data beside the library, and wait as bytes too.
+system wants a file.
 """
 
 import contextlib
 import fcntl
 import importlib.machinery
 import importlib.util
-import io
 import marshal
 import mmap
 import os
@@ -64,23 +63,6 @@ def extensions(folders: Iterable[str]) -> list[str]:
     """Returns the names of the C extension modules in these folders."""
     names = {path.name.partition(".")[0] for folder in folders for path in Path(folder).glob("*.so")}
     return sorted(name for name in names if not _NOT_LOADED.match(name))
-
-
-def keep_time_zones(folder: str) -> None:
-    """Makes `zoneinfo` find the zones of a folder in memory where it finds no file."""
-    import zoneinfo._common  # here, since it is needed only where files cannot be read
-
-    top = Path(folder)
-    # zone names begin with a capital; tables and the alternative trees (posix, right) do not
-    paths = (path for pattern in ("[A-Z]*", "[A-Z]*/**/*") for path in top.glob(pattern))
-    zones = {path.relative_to(top).as_posix(): path.read_bytes() for path in paths if path.is_file()}
-
-    def load(key: str) -> io.BytesIO:
-        if key not in zones:
-            raise zoneinfo.ZoneInfoNotFoundError(f"No time zone found with key {key}")
-        return io.BytesIO(zones[key])
-
-    zoneinfo._common.load_tzdata = load
 
 
 def _file_in_memory() -> BinaryIO:

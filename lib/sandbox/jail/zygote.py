@@ -73,14 +73,12 @@ class Zygote:
                 with contextlib.suppress(ImportError):  # its C library is not installed
                     importlib.import_module(name)
             sys.meta_path.insert(0, library.Library(settings["path"]))
-            if settings["zones"]:
-                library.keep_time_zones(settings["zones"])
         sys.path[:] = settings["path"]
         files = settings["readable"], settings["listed"]
         self._ruleset = kernel.landlock_ruleset(*files) if settings["landlock"] else None
         self._filter = None
         if settings["seccomp"]:
-            self._filter = kernel.SeccompFilter(kernel.seccomp_filter(opens_files=settings["landlock"]))
+            self._filter = kernel.SeccompFilter(kernel.seccomp_filter())
         self._user = settings["user"]
         os.chdir("/")
         _thread.stack_size(THREAD_STACK)
