@@ -770,28 +770,6 @@ def test_a_forked_child_can_do_what_any_process_can():
     assert refused == os.strerror(errno.EAGAIN) or (os.geteuid() == 0 and refused == "not refused")
 
 
-HOLES = """
-import json, sys
-from lib.sandbox.jail.zygote import _filled_holes
-
-kept = [bytes(size) for size in range(480) for _ in range(20)]
-del kept[::2]
-blocks = _filled_holes()
-apart = []
-for size in range(48, 513, 16):
-    places = [id(each) for each in [bytes(size - sys.getsizeof(b"")) for _ in range(20)]]
-    apart.append(sum(after - before != size for before, after in zip(places, places[1:])))
-print(json.dumps([sum(map(sys.getsizeof, blocks)), max(apart)]))
-"""
-
-
-@pytest.mark.parametrize("allocator", ["pymalloc", "malloc"])
-def test_holes_are_filled_to_an_end(allocator, monkeypatch):
-    monkeypatch.setenv("PYTHONMALLOC", allocator)
-    filled, apart = script(HOLES)
-    assert filled < 9 << 20 and (apart < 8 or allocator == "malloc")
-
-
 LIBRARY = """
 import json, sys
 from lib.sandbox.jail.library import Library

@@ -31,10 +31,6 @@ WALL_FACTOR = 5  # wall seconds that count as one where `CoreClock` hardly moves
 LARGEST_CROWD = 128  # threads of one program, where all programs share one limit
 GLANCE = 0.05  # seconds between two counts of these threads
 Step = tuple[Callable[..., Any], tuple]  # a call
-# Python's allocator has pools for each of these sizes, in bytes; larger objects lie elsewhere
-_SMALLEST_BLOCK, _LARGEST_BLOCK, _BETWEEN_BLOCKS = 48, 512, 16
-_POOL = (16 << 10) - 48
-_MOST_HOLES = 256 << 10  # bytes of one size, if another allocator is in use
 _SIGCHLD, _SIG_DFL = int(signal.SIGCHLD), int(signal.SIG_DFL)  # without the enum that `signal.signal` works on
 
 # Loaded beforehand: a module listed here costs every program a little, an unlisted one costs its importer far more.
@@ -96,7 +92,6 @@ class Zygote:
         signal.signal(signal.SIGCHLD, _nothing)  # only so that the pipe above is written to
         self._leaving, self._giving_up, self._locking = self._same_for_all()
         gc.collect()
-        self._filling = _filled_holes()
         gc.freeze()  # otherwise the children's collector would copy every page
 
     def serve(self) -> None:
@@ -244,22 +239,6 @@ def _is_killed(status: int) -> bool:
 
 def _nothing(*_: Any) -> None:
     """Does nothing."""
-
-
-def _filled_holes() -> list[bytes]:
-    """Returns blocks that take up the free places between this process's objects.
-
-    What a child makes then lies side by side in fresh pages, not in many pages that must be copied.
-    """
-    blocks = [b""]
-    for size in range(_SMALLEST_BLOCK, _LARGEST_BLOCK + 1, _BETWEEN_BLOCKS):
-        in_a_row = 0
-        for _ in range(_MOST_HOLES // size):
-            blocks.append(bytes(size - sys.getsizeof(b"")))
-            in_a_row = in_a_row + 1 if id(blocks[-1]) == id(blocks[-2]) + size else 1
-            if in_a_row == _POOL // size:  # a pool without any hole
-                break
-    return blocks
 
 
 def _make(steps: list[Step]) -> NoReturn:
