@@ -446,10 +446,11 @@ def test_threads_are_made_and_processes_are_not(asked):
 
 def test_only_the_own_process_is_signalled(asked):
     mine = kernel._MY_PID
-    for call in ("kill", "tgkill"):
-        assert asked(call, mine, 9) == asked(call, mine | 1 << 32, 9) == ALLOWED
+    for call, thread in (("kill", []), ("tgkill", [mine])):
+        assert asked(call, mine, *thread, 15) == asked(call, mine | 1 << 32, *thread, 15) == ALLOWED
+        assert asked(call, mine, *thread, 9) == asked(call, mine, *thread, 9 | 1 << 32) == "EPERM"
         for other in (0, 1, mine - 1, mine + 1, mine << 32, (1 << 32) - 1, (1 << 64) - 1, mine ^ 1 << 31):
-            assert asked(call, other, 9) == "EPERM"
+            assert asked(call, other, *thread, 15) == "EPERM"
 
 
 def test_the_mark_of_the_own_process_stands_where_it_is_compared(machine):
@@ -499,7 +500,7 @@ umount2 pivot_root chroot unshare setns bpf io_uring_setup io_uring_enter io_uri
 memfd_create memfd_secret shmget shmat msgget semget mq_open name_to_handle_at open_by_handle_at creat inotify_init1
 fanotify_init fchdir setuid setgid setresuid setresgid setgroups setrlimit setpriority sched_setscheduler
 sched_setaffinity sched_setattr nice keyctl add_key request_key seccomp landlock_create_ruleset landlock_add_rule
-landlock_restrict_self
+landlock_restrict_self timer_create
 reboot kexec_load init_module finit_module delete_module swapon sethostname settimeofday clock_settime adjtimex quotactl
 acct ioperm iopl modify_ldt personality tkill rt_sigqueueinfo rt_tgsigqueueinfo setpgid setsid vhangup syslog splice tee
 vmsplice sendfile copy_file_range fsopen fsmount move_mount open_tree signalfd4 capset sync syncfs wait4 waitid mbind
@@ -569,6 +570,7 @@ if child == 0:
     results = {
         "getpid": attempt(os.getpid), "urandom": attempt(os.urandom, 8), "pipe": attempt(os.pipe),
         "thread": attempt(thread), "signal itself": attempt(os.kill, os.getpid(), 0),
+        "kill itself": attempt(os.kill, os.getpid(), 9),
         "signal the parent": attempt(os.kill, parent, 0), "signal the group": attempt(os.kill, 0, 0),
         "signal all": attempt(os.kill, -1, 0), "fork": attempt(os.fork),
         "execute": attempt(os.execv, "/bin/true", ["a"]), "socket": attempt(socket.socket),
@@ -603,7 +605,7 @@ def test_the_kernel_does_what_the_filter_says(tmp_path):
     done = ["getpid", "urandom", "pipe", "thread", "signal itself", "read a limit"]
     done += ["read", "write", "stat", "list", "chdir", "readlink", "access"]
     refused = ["signal the parent", "signal the group", "signal all", "fork", "execute", "socket", "limit", "truncate"]
-    refused += ["unlink", "rename", "chmod", "mkdir", "no call", "another filter", "empty"]
+    refused += ["unlink", "rename", "chmod", "mkdir", "no call", "another filter", "empty", "kill itself"]
     assert results == {
         **dict.fromkeys(done, "done"),
         **dict.fromkeys(refused, "EPERM"),

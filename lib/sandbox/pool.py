@@ -1,7 +1,6 @@
 """Many workers, and the verdicts that are known already."""
 
 import atexit
-import contextlib
 import errno
 import hashlib
 import logging
@@ -12,7 +11,7 @@ import sys
 import threading
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 
@@ -75,7 +74,6 @@ class Sandbox:
         self._lock = threading.Lock()
         self._broken: SandboxError | None = None  # why nothing more is judged
         self._workers: set[AnyWorker] = set()  # those alive
-        self._room = _Room()
         self._lacking_until = 0.0
         self._threads = [
             threading.Thread(target=self._work, name=f"sandbox-{number}", daemon=True) for number in range(self.size)
@@ -220,7 +218,7 @@ class Sandbox:
                 self._end(workers.pop(numpy))
 
     def _result(self, job: "_Job", workers: dict[bool, AnyWorker]) -> ProgramVerdict | ProgramRun:
-        program, reason = job.program, ""
+        program, reason, result = job.program, "", None
         numpy = self.numpy and any("numpy" in text for text in (program.source, program.setup_code, *program.tests))
         for _ in range(ATTEMPTS):
             if self._broken:
@@ -228,31 +226,23 @@ class Sandbox:
             if numpy not in workers:
                 workers[numpy] = self._started(numpy)
             try:
-                return self._judged(job, workers[numpy])
+                if job.stdin is not None:
+                    return workers[numpy].run(program, job.stdin)
+                result = workers[numpy].judge(program)
+                if not result.starved:
+                    return result
             except WorkerLost as error:
                 reason = str(error)
                 self._count("lost workers")
                 self._end(workers.pop(numpy))
-        self._count("without verdict")
         self._forget(job)
+        if result:
+            return result
+        self._count("without verdict")
         if job.stdin is not None:
             return ProgramRun("infra_error", "", reason, self.rung.name)
         fault = CaseVerdict("infra_error", f"{ATTEMPTS} workers were lost: {reason}")
         return ProgramVerdict((fault,) * max(1, len(program.tests) + len(program.stdio)), self.rung.name)
-
-    def _judged(self, job: "_Job", worker: AnyWorker) -> ProgramVerdict | ProgramRun:
-        """Runs or judges a job; a verdict that other programs may have caused is redone while no other program runs."""
-        with self._room.shared():
-            if job.stdin is not None:
-                return worker.run(job.program, job.stdin)
-            verdict = worker.judge(job.program)
-        if verdict.doubtful and self.size > 1:
-            self._count("judged alone")
-            with self._room.alone():
-                verdict = worker.judge(job.program)
-        if verdict.doubtful and _ranks() > 1:  # programs of the other processes cannot be stopped
-            self._forget(job)
-        return verdict
 
     def _end(self, worker: AnyWorker) -> None:
         with self._lock:
@@ -301,40 +291,6 @@ class Sandbox:
 
 def _bytes_of(verdict: ProgramVerdict) -> int:
     return _FUTURE + sum(sum(map(sys.getsizeof, (test, *test))) for test in verdict.tests)
-
-
-class _Room:
-    """A lock under which programs run side by side, or one alone."""
-
-    def __init__(self):
-        self._changed = threading.Condition()
-        self._inside = 0
-        self._closed = False  # someone is alone, or waits to be
-
-    @contextlib.contextmanager
-    def shared(self) -> Iterator[None]:
-        with self._changed:
-            self._changed.wait_for(lambda: not self._closed)
-            self._inside += 1
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._inside -= 1
-                self._changed.notify_all()
-
-    @contextlib.contextmanager
-    def alone(self) -> Iterator[None]:
-        with self._changed:
-            self._changed.wait_for(lambda: not self._closed)
-            self._closed = True
-            self._changed.wait_for(lambda: not self._inside)
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._closed = False
-                self._changed.notify_all()
 
 
 @dataclass(frozen=True)

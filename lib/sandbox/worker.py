@@ -65,7 +65,7 @@ class ProgramVerdict:
     rung: str
     seconds: float = 0.0  # as counted against the limit: computing and sleeping, not waiting for a core
     memory_bytes: int = 0  # the program's largest resident size, the interpreter's included
-    doubtful: bool = False  # other programs may have caused it: by their threads, or their use of memory
+    starved: bool = False  # it has not passed, and programs of other workers may have taken its threads
 
     @property
     def scored(self) -> bool:
@@ -192,15 +192,15 @@ class Worker:
         why = _limit_reached(report, program) or _killed_by(report)
         if why:
             verdicts = [CaseVerdict(*why) if test.verdict == "died" else test for test in verdicts]
-        return self._judged(verdicts, program, report["seconds"], report["memory"], report)
+        return self._judged(verdicts, program, report["seconds"], report["memory"], report["crowd"])
 
     def _judged(
-        self, tests: list[CaseVerdict], program: Program, seconds: float, memory: int, report: dict
+        self, tests: list[CaseVerdict], program: Program, seconds: float, memory: int, crowd: bool
     ) -> ProgramVerdict:
-        passed = all(test.verdict == "pass" for test in tests)
-        starved = self.shares_threads and not report["crowd"] and _may_use_threads(program)
-        doubtful = not passed and (starved or report["struck"])
-        return ProgramVerdict(tuple(tests), self.rung.name, seconds, memory, doubtful)
+        failed = any(test.verdict != "pass" for test in tests)
+        texts = "\n".join((program.source, program.setup_code, *program.tests))
+        starved = failed and self.shares_threads and not crowd and bool(_THREADS.search(texts))
+        return ProgramVerdict(tuple(tests), self.rung.name, seconds, memory, starved)
 
     def _judge_scripts(self, program: Program) -> ProgramVerdict:
         source, mistake = _sendable(program.source)
@@ -217,7 +217,7 @@ class Worker:
                 verdict = _compared(run, expected)
                 lost = verdict if run.ending in ("timeout", "load_error") else None
             verdicts.append(verdict)
-        return self._judged(verdicts, program, seconds, memory, report)
+        return self._judged(verdicts, program, seconds, memory, report["crowd"])
 
     def _run_script(self, program: Program, source: bytes, stdin: str, most_output: int) -> tuple[ProgramRun, dict]:
         caps = [(most_output, most_output), (MOST_OUTPUT, MOST_ERRORS)]
@@ -254,9 +254,13 @@ class Worker:
                     os.close(fd)
             pipes.pump(self._socket.fileno(), deadline)
             try:
-                return wire.read_frame(self._socket.fileno()), pipes.received
+                report = wire.read_frame(self._socket.fileno())
             except (OSError, EOFError, wire.Broken) as error:
                 raise WorkerLost(f"it has ended: {type(error).__name__}") from error
+        # where seccomp refuses to kill oneself, only the kernel does, and a neighbour's use of memory may be why
+        if report["struck"] and self.rung.seccomp and report["cpu"] < job["cpu"]:
+            raise WorkerLost("a program was killed from outside: is there a lack of memory?")
+        return report, pipes.received
 
 
 class Pipes:
@@ -388,10 +392,6 @@ def _limit_reached(report: dict, program: Program) -> tuple[str, str] | None:
     if report["overdue"] or (by_kernel and report["cpu"] >= program.timeout_s):
         return "timeout", f"no end after {program.timeout_s:g} s"
     return None
-
-
-def _may_use_threads(program: Program) -> bool:
-    return bool(_THREADS.search("\n".join((program.source, program.setup_code, *program.tests))))
 
 
 def _killed_by(report: dict) -> tuple[str, str] | None:

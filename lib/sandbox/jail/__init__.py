@@ -46,7 +46,7 @@ Frames: 4 bytes of length, little endian, then a JSON object in ASCII.
                            it holds of its constructor's parameters}
     examiner -> owner      {"verdicts": [[verdict, detail] for each test]}
     zygote -> owner        {"ended": {role: wait status}, "seconds", "cpu", "memory", "overdue": bool, "crowd": ended
-                           for its many threads, "struck": killed by somebody else}
+                           for its many threads, "struck": one was killed from outside}
 
 An answer that nobody asked for, with another id, with bytes behind it or with an unknown value ends the program's
 chances: the verdict `protocol` stands for all remaining tests.

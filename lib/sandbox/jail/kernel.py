@@ -299,7 +299,8 @@ def no_new_privileges() -> None:
 # --- seccomp ---
 
 # Numbers on x86_64 and aarch64. Absent on purpose: whatever makes a process, a socket or a file, and all that Landlock
-# does not cover, or not in every version: truncate, unlink, rename, chmod, utime, setxattr and their relatives.
+# does not cover, or not in every version: truncate, unlink, rename, chmod, utime, setxattr and their relatives. Nor is
+# timer_create there, whose timers may send SIGKILL.
 _ALLOWED = """
 read:0:63 write:1:64 readv:19:65 writev:20:66 pread64:17:67 close:3:57 fstat:5:80 lseek:8:62 mmap:9:222
 mprotect:10:226 munmap:11:215 mremap:25:216 madvise:28:233 brk:12:214 rt_sigaction:13:134 rt_sigprocmask:14:135
@@ -308,7 +309,7 @@ restart_syscall:219:128 pause:34:- getdents64:217:61 getcwd:79:17 fadvise64:221:
 dup2:33:- dup3:292:24 eventfd2:290:19 select:23:- pselect6:270:72 poll:7:- ppoll:271:73 epoll_create1:291:20
 epoll_ctl:233:21 epoll_wait:232:- epoll_pwait:281:22 sched_yield:24:124 sched_getaffinity:204:123 nanosleep:35:101
 clock_nanosleep:230:115 clock_gettime:228:113 clock_getres:229:114 gettimeofday:96:169 time:201:- times:100:153
-alarm:37:- setitimer:38:103 getitimer:36:102 timer_create:222:107 timer_settime:223:110 timer_delete:226:111
+alarm:37:- setitimer:38:103 getitimer:36:102
 timerfd_create:283:85 timerfd_settime:286:86 getpid:39:172 gettid:186:178 getppid:110:173 getuid:102:174
 geteuid:107:175 getgid:104:176 getegid:108:177 getresuid:118:148 getresgid:120:150 getgroups:115:158 getpgrp:111:-
 getpgid:121:155 getsid:124:156 uname:63:160 sysinfo:99:179 getrlimit:97:163 getrusage:98:165 futex:202:98
@@ -344,8 +345,9 @@ _RULES: dict[str, list[list[_Condition]]] = {
     "open": [[(_low(1), _O_TRUNC, 0, True)], [(_low(1), _O_ACCMODE, 0, False)]],
     "openat": [[(_low(2), _O_TRUNC, 0, True)], [(_low(2), _O_ACCMODE, 0, False)]],
     "clone": [[(_low(0), _CLONE_THREAD | _CLONE_NAMESPACES, _CLONE_THREAD, True)]],
-    "kill": [[(_low(0), 0xFFFFFFFF, _MY_PID, True)]],
-    "tgkill": [[(_low(0), 0xFFFFFFFF, _MY_PID, True)]],
+    # not by SIGKILL: whom that has ended, the kernel has ended for a lack of memory
+    "kill": [[(_low(0), 0xFFFFFFFF, _MY_PID, True), (_low(1), 0xFFFFFFFF, 9, False)]],
+    "tgkill": [[(_low(0), 0xFFFFFFFF, _MY_PID, True), (_low(2), 0xFFFFFFFF, 9, False)]],
     "prlimit64": [[(_low(0), 0xFFFFFFFF, 0, True), (_low(2), 0xFFFFFFFF, 0, True), (_low(2) + 4, 0xFFFFFFFF, 0, True)]],
     "fcntl": [[(_low(1), 0xFFFFFFFF, value, True)] for value in (0, 1, 2, 3, 4, 1030)],  # no locks, leases, pipe sizes
     "ioctl": [[(_low(1), 0xFFFFFFFF, value, True)] for value in (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)],

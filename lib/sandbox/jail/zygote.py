@@ -214,7 +214,7 @@ class Zygote:
             self._drain()
         seconds = clock.seconds()
         program.reap()
-        struck = not program.killed and program.status is not None and _is_killed(program.status)
+        struck = any(not child.killed and child.status == signal.SIGKILL for child in children.values())
         program.kill()
         program.reap(wait=True)
         self._drain()
@@ -231,10 +231,6 @@ class Zygote:
     def _drain(self) -> None:
         with contextlib.suppress(BlockingIOError):
             os.read(self._wakes, 4096)
-
-
-def _is_killed(status: int) -> bool:
-    return os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
 
 
 def _nothing(*_: Any) -> None:

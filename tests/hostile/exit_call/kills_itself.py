@@ -1,4 +1,4 @@
-# expected: ENDED
+# expected: exception
 import os, signal
 
 def add(a, b):
