@@ -1814,6 +1814,31 @@ def test_bombs_of_threads_leave_neighbours_of_the_same_user_theirs(protected, fo
     assert told["rung"] == "R3"
 
 
+USER_OF_A_WORKER = """
+from lib.sandbox.jail import kernel
+from lib.sandbox.launch import RUNGS
+from lib.sandbox.worker import Program, Worker
+kernel.NOBODIES = range(64_997, 65_000)
+worker = Worker(RUNGS[1])
+print(worker.run(Program("import os\\nprint(os.getuid())")).stdout, end="")
+"""
+
+
+def test_workers_of_root_never_share_a_user(protected, why_not, monkeypatch):
+    if os.geteuid() or why_not(R3):
+        pytest.skip("needs root and R3")
+    monkeypatch.setattr(kernel, "NOBODIES", range(64_997, 65_000))
+    with contextlib.ExitStack() as stack:
+        workers = [stack.enter_context(contextlib.closing(Worker(rung))) for rung in (R3, protected.rung)]
+        users = [int(worker.run(Program("import os\nprint(os.getuid())")).stdout) for worker in workers]
+        assert int(python("-c", USER_OF_A_WORKER).stdout) == 64_999 and users == [64_997, 64_998]
+        stack.enter_context(contextlib.closing(Worker(R3)))
+        with pytest.raises(WorkerLost, match="users 64997 to 64999"):
+            Worker(R3)
+        workers[0].close()
+        stack.enter_context(contextlib.closing(Worker(R3)))
+
+
 @long
 def test_a_lack_of_processes_passes(protected, monkeypatch):
     """More failed starts in a row than a broken worker has."""

@@ -1,11 +1,11 @@
 """Starts zygotes: the rungs of protection, the command of each, and the files that a program may read there."""
 
+import contextlib
 import functools
 import importlib.util
-import itertools
 import os
-import random
 import shutil
+import socket
 import sys
 import sysconfig
 from collections.abc import Sequence
@@ -44,8 +44,6 @@ class WorkerLost(Exception):
 # Python's own library, not a venv's; looked up here because sysconfig is not thread-safe.
 _LIBRARY = [path for path in (sysconfig.get_path("stdlib"), sysconfig.get_config_var("DESTSHARED")) if path]
 _ZONES = "/usr/share/zoneinfo"
-# Each worker of root switches to its own user: a process limit counts all of a user's, whoever started them.
-_nobodies = itertools.cycle(random.Random(os.getpid()).sample(kernel.NOBODIES, len(kernel.NOBODIES)))
 _NEEDED_BY_ROOT = (5, 6, 7, 21)  # CAP_KILL, CAP_SETGID, CAP_SETUID, CAP_SYS_ADMIN
 # all parts that are used: later its folder may be unreadable, because of the rung or of the change of user
 _NUMPY = ["numpy", "numpy.linalg", "numpy.random", "numpy.fft", "numpy.polynomial", "numpy.ma", "numpy.testing"]
@@ -89,15 +87,30 @@ def command_of(rung: Rung, fd: int, numpy: bool) -> list[str]:
     return [program, *arguments, "--chdir", "/", "--", *python]
 
 
+def free_user() -> tuple[int, socket.socket]:
+    """Returns the user of a new worker, and a socket that keeps the user from all others until its last copy is closed.
+
+    Each worker of root has its own: a process limit counts all of a user's, whoever started them. Raises WorkerLost.
+    """
+    lock = socket.socket(socket.AF_UNIX)
+    if os.geteuid() != 0 or sys.platform != "linux":
+        return os.getuid() or kernel.NOBODIES[0], lock
+    for user in kernel.NOBODIES:
+        with contextlib.suppress(OSError):
+            lock.bind(f"\0rematch-sandbox-user-{user}")  # a name that no file has, and that ends with its socket
+            return user, lock
+    lock.close()
+    raise WorkerLost(f"{len(kernel.NOBODIES)} workers have the users {kernel.NOBODIES[0]} to {kernel.NOBODIES[-1]}")
+
+
 def wall_factor(among: int) -> float:
     """Returns how many times its limit a program may take in wall time; more if a quota leaves it less than a core."""
     return min(LONGEST_WAIT, zygote.WALL_FACTOR * max(1.0, among / kernel.cpu_quota()))
 
 
-def settings_of(rung: Rung, numpy: bool, among: int) -> dict:
+def settings_of(rung: Rung, numpy: bool, among: int, user: int) -> dict:
     """Returns the settings that the zygote receives first."""
     folders = _numpy_folders(numpy)
-    user = next(_nobodies) if os.geteuid() == 0 else os.getuid()
     readable, listed = without_packages((*_LIBRARY, "/usr/lib", "/lib", "/lib64"))
     private = os.geteuid() == 0 and not rung.bubblewrap and _is_private(_LIBRARY[0])
     return {

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from lib.sandbox.jail import wire, zygote
-from lib.sandbox.launch import ENVIRONMENT, Rung, WorkerLost, command_of, settings_of, wall_factor
+from lib.sandbox.launch import ENVIRONMENT, Rung, WorkerLost, command_of, free_user, settings_of, wall_factor
 
 VERDICTS = (
     "pass", "wrong", "exception", "load_error", "exited", "died", "timeout", "memory", "output_limit", "opaque",
@@ -112,13 +112,15 @@ class Worker:
         self.rung = rung
         self._wall_factor = wall_factor(among)
         try:
+            user, lock = free_user()
             self._socket, theirs = socket.socketpair()
         except OSError as error:
             raise WorkerLost(str(error)) from error
         try:
-            with theirs:
+            with theirs, lock:  # the zygote has a copy
                 self._process = subprocess.Popen(
-                    command_of(rung, theirs.fileno(), numpy), env=ENVIRONMENT, pass_fds=[theirs.fileno()], cwd="/",
+                    command_of(rung, theirs.fileno(), numpy), env=ENVIRONMENT, cwd="/",
+                    pass_fds=[theirs.fileno(), lock.fileno()],
                     start_new_session=True,  # Ctrl-C is for the trainer
                     stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                 )  # fmt: skip
@@ -126,7 +128,7 @@ class Worker:
             self._socket.close()
             raise WorkerLost(str(error)) from error
         try:
-            self._socket.sendall(wire.frame(settings_of(rung, numpy, among) | {"wall_factor": self._wall_factor}))
+            self._socket.sendall(wire.frame(settings_of(rung, numpy, among, user) | {"wall_factor": self._wall_factor}))
             if not select.select([self._socket], [], [], START_SECONDS)[0]:
                 raise EOFError
             told = wire.read_frame(self._socket.fileno())
