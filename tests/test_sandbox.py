@@ -965,16 +965,61 @@ def test_a_program_leaves_no_flags_for_the_next(worker):
             assert worker.judge(program(COUNTS, first, second)).passed
 
 
-def test_where_a_program_has_files_of_its_own_it_leaves_no_times_for_the_next(protected):
-    if protected.rung != R4:
-        pytest.skip("R3 shares its files with the machine")
-    links = ["/dev/stdin", "/dev/stdout", "/dev/fd"]
-    look = f"import os\nprint([os.lstat(path).st_atime_ns for path in {links}])"
-    with contextlib.closing(Worker(R4)) as fresh:
-        before = fresh.run(Program(look)).stdout
-        touched = fresh.run(Program(f"import os\nprint([os.readlink(path) for path in {links}])"))
-        assert touched.ending == "finished" and len(touched.stdout) > 20
-        assert fresh.run(Program(look)).stdout == before != ""
+MARKS = """
+import ctypes, os, sys, threading, time
+def refused(action, *arguments):
+    try:
+        return action(*arguments)
+    except OSError:
+        return "refused"
+def first_thread():
+    found = []
+    thread = threading.Thread(target=lambda: found.append(threading.get_native_id()))
+    thread.start()
+    thread.join()
+    return found
+folder = os.path.dirname(os.__file__)
+print([(info.st_ino, info.st_atime_ns, info.st_mtime_ns) for info in map(os.fstat, (0, 1, 2))], refused(os.pipe),
+      ctypes.CDLL(None).sysinfo(bytes(200)), refused(time.clock_gettime, ~os.getppid() << 3 | 2))
+print(os.getpid(), os.getppid(), first_thread(), refused(os.readlink, "/proc/self"), refused(os.lstat, "/proc/1"),
+      [refused(lambda: os.stat(f"{folder}/{name}").st_atime_ns) for name in ("this.py", "wsgiref")])
+"""
+LEAVES_MARKS = """
+import mmap, os, sys, threading
+for _ in range(40):
+    thread = threading.Thread(target=mmap.mmap, args=(-1, 4096))
+    thread.start()
+    thread.join()
+    os.eventfd(0)
+folder = os.path.dirname(os.__file__)
+print(len(sys.stdin.read()), open(f"{folder}/this.py").read(9), os.listdir(f"{folder}/wsgiref"), file=sys.stderr)
+"""
+
+
+def test_numbers_tell_a_program_nothing_of_the_one_before(protected, why_not):
+    for rung in (R4, R3):
+        if why_not(rung):
+            continue
+        with contextlib.closing(Worker(rung)) as fresh:
+            before = fresh.run(Program(MARKS)).stdout.splitlines()
+            fresh.run(Program(LEAVES_MARKS), "some text")
+            assert fresh.judge(program("import os\ndef f():\n    os._exit(0)", "assert f()")).scored
+            after = fresh.run(Program(MARKS)).stdout.splitlines()
+        assert len(before) == 2 and before[0] == after[0] and before[0].endswith("refused -1 refused")
+        assert rung != R4 or before == after
+
+
+def test_event_loops_wake_without_pipes(names):
+    source = """
+        import asyncio, threading
+        async def later(n):
+            return await asyncio.to_thread(lambda: n + 1)
+        async def both(n):
+            return await asyncio.gather(later(n), later(n + 1))
+        def f(n):
+            return asyncio.run(both(n)) + asyncio.run(both(n))
+    """
+    assert names(source, "assert f(1) == [2, 3, 2, 3]", entry_points=("f",)) == ["pass"]
 
 
 # --- programs that read and print ---

@@ -69,7 +69,9 @@ def command_of(rung: Rung, fd: int, numpy: bool) -> list[str]:
     folders = [_ROOT.joinpath(*_PACKAGE[:depth]) for depth in range(1, len(_PACKAGE) + 1)]
     ours = [*(folder / "__init__.py" for folder in folders), folders[-1] / "jail"]
     paths = list(dict.fromkeys([*paths, *map(str, ours)]))
-    arguments = ["--die-with-parent", "--cap-drop", "ALL", "--proc", "/proc", "--dev", "/dev"]
+    arguments = ["--die-with-parent", "--cap-drop", "ALL", "--cap-add", "CAP_SYS_ADMIN", "--proc", "/proc"]
+    for device in ("/dev/null", "/dev/urandom"):
+        arguments += ["--dev-bind", device, device]
     arguments += [f"--unshare-{what}" for what in ("ipc", "pid", "net", "uts", "cgroup-try")]
     if os.geteuid() != 0:
         arguments.append("--unshare-user")
@@ -82,8 +84,7 @@ def command_of(rung: Rung, fd: int, numpy: bool) -> list[str]:
         arguments += ["--perms", "0755", "--dir", folder]  # otherwise only root could enter
     for path in paths:
         arguments += ["--ro-bind-try", path, path]
-    for path in ("/proc", "/dev", "/"):  # otherwise access times would let a program leave marks for the next one
-        arguments += ["--remount-ro", path]
+    arguments += ["--remount-ro", "/"]  # otherwise access times would let a program leave marks for the next one
     return [program, *arguments, "--chdir", "/", "--", *python]
 
 

@@ -4,13 +4,13 @@ A thread of the trainer owns a worker and gives it one program at a time; `lib/s
 """
 
 import contextlib
-import fcntl
 import os
 import re
 import select
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -110,6 +110,7 @@ class Worker:
         `among`: workers that share this machine's threads and cores.
         """
         self.rung = rung
+        self._files = Files()
         self._wall_factor = wall_factor(among)
         try:
             user, lock = free_user()
@@ -164,6 +165,7 @@ class Worker:
 
     def close(self) -> None:
         """Ends the worker and everything that runs in it."""
+        self._files.close()
         self._socket.close()  # upon which the zygote ends, and its children with it
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(0.5)
@@ -185,7 +187,8 @@ class Worker:
         if len(exam) > wire.LARGEST_FRAME:
             return self._same("unsupported_test", "the tests are too long", program)
         job = _job("tests", program) | {"stateful": program.stateful}
-        report, (answer,) = self._exchange(job, [source, exam], [(LARGEST_ANSWER, LARGEST_ANSWER)])
+        calls = *self._files.pipe(0), *self._files.pipe(1)
+        report, (answer,) = self._exchange(job, [source, exam], [(os.pipe(), LARGEST_ANSWER, LARGEST_ANSWER)], calls)
         verdicts = _verdicts(answer, len(program.tests))
         if verdicts is None and not report["overdue"] and may_ask and not self.is_healthy():
             raise WorkerLost("no verdict")
@@ -222,9 +225,9 @@ class Worker:
         return self._judged(verdicts, program, seconds, memory, report["crowd"])
 
     def _run_script(self, program: Program, source: bytes, stdin: str, most_output: int) -> tuple[ProgramRun, dict]:
-        caps = [(most_output, most_output), (MOST_OUTPUT, MOST_ERRORS)]
-        file = _file_of(stdin.encode("utf-8", "replace"))
-        report, outputs = self._exchange(_job("script", program), [source], caps, [file])
+        file = self._files.holding(stdin.encode("utf-8", "replace"))
+        streams = [(self._files.pipe(0), most_output, most_output), (self._files.pipe(1), MOST_OUTPUT, MOST_ERRORS)]
+        report, outputs = self._exchange(_job("script", program), [source], streams, [file])
         ending = "output_limit" if len(outputs[0]) > most_output else _ending(report, outputs[1], program)
         stdout, stderr = outputs[0][:most_output].decode("utf-8", "replace"), outputs[1].decode("utf-8", "replace")
         return ProgramRun(ending, stdout, stderr, self.rung.name, report["seconds"], report["memory"]), report
@@ -233,18 +236,19 @@ class Worker:
         return ProgramVerdict((CaseVerdict(verdict, detail),) * len(program.stdio or program.tests), self.rung.name)
 
     def _exchange(
-        self, job: dict, texts: list[bytes], caps: list[tuple[int, int]], files: Sequence[int] = ()
+        self, job: dict, texts: list[bytes], outputs: list[tuple[tuple[int, int], int, int]], files: Sequence[int]
     ) -> tuple[dict, list[bytes]]:
-        """Sends a job, with a pipe for each text and each output. Returns the zygote's report, and the outputs.
+        """Sends a job, with a pipe for each text and the pipes `outputs`. Returns the zygote's report, and the outputs.
 
-        `files`: descriptors to send between the two, and to close here.
+        `outputs`: each with bytes to keep and bytes to read. `files`: descriptors to send between the two, and to close
+        here.
         """
-        inputs, outputs = [os.pipe() for _ in texts], [os.pipe() for _ in caps]
+        inputs = [os.pipe() for _ in texts]
         pipes = Pipes(
             {write: text for (_, write), text in zip(inputs, texts, strict=True)},
-            {read: cap for (read, _), cap in zip(outputs, caps, strict=True)},
+            {read: caps for (read, _), *caps in outputs},
         )
-        theirs = [*(read for read, _ in inputs), *files, *(write for _, write in outputs)]
+        theirs = [*(read for read, _ in inputs), *files, *(write for (_, write), *_ in outputs)]
         deadline = time.monotonic() + self._wall_factor * (job["cpu"] + zygote.EXAMINER_SECONDS) + _BEHIND
         with pipes:
             try:
@@ -268,7 +272,7 @@ class Worker:
 class Pipes:
     """Our ends of a job's pipes: texts to write, and outputs with (bytes to keep, bytes to read) of each."""
 
-    def __init__(self, texts: dict[int, bytes], caps: dict[int, tuple[int, int]]):
+    def __init__(self, texts: dict[int, bytes], caps: dict[int, list[int]]):
         self._unsent = {fd: memoryview(text) for fd, text in texts.items()}
         self._caps = caps
         self._outputs = {fd: bytearray() for fd in caps}
@@ -335,6 +339,51 @@ class Pipes:
             os.close(fd)
 
 
+class Files:
+    """What a worker's programs hold: two pipes and an input, the same for all of them.
+
+    A new pipe or file in memory has the next number of the machine, by which a program would learn what others did. On
+    Linux these have no name and are opened anew for each program; elsewhere new ones are made.
+    """
+
+    def __init__(self):
+        self._kept: list[int] = []
+        if sys.platform == "linux":
+            folder = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+            with tempfile.TemporaryDirectory(dir=folder) as name:
+                for pipe in ("0", "1"):
+                    os.mkfifo(f"{name}/{pipe}", 0o600)
+                    self._kept.append(os.open(f"{name}/{pipe}", os.O_PATH | os.O_CLOEXEC))
+                self._kept.append(os.open(f"{name}/2", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+
+    def pipe(self, number: int) -> tuple[int, int]:
+        """Returns both ends of pipe 0 or 1, whose former ends must be closed."""
+        if not self._kept:
+            return os.pipe()
+        read, write = (self._opened(number, flags) for flags in (os.O_RDONLY | os.O_NONBLOCK, os.O_WRONLY))
+        os.set_blocking(read, True)
+        return read, write
+
+    def holding(self, text: bytes) -> int:
+        """Returns a file that can only be read: programs ask for its size, and map it."""
+        with open(self._kept[2], "wb", closefd=False) if self._kept else tempfile.TemporaryFile() as file:
+            file.seek(0)
+            file.truncate()
+            file.write(text)
+            file.flush()
+            return self._opened(2, os.O_RDONLY) if self._kept else os.dup(file.fileno())
+
+    def close(self) -> None:
+        """Closes all, which ends them."""
+        while self._kept:
+            os.close(self._kept.pop())
+
+    def _opened(self, number: int, flags: int) -> int:
+        path = f"/proc/self/fd/{self._kept[number]}"
+        os.utime(path, (0, 0))
+        return os.open(path, flags | os.O_CLOEXEC)
+
+
 _RIGHT = Program(
     "def twice(n):\n    return n * 2", ("assert twice(4) == 8",), entry_points=("twice",), timeout_s=10, memory_mb=64
 )
@@ -347,21 +396,6 @@ def _job(mode: str, program: Program) -> dict:
         "memory": program.memory_mb * _MEGABYTE,
         "seed": program.seed,
     }
-
-
-def _file_of(text: bytes) -> int:
-    """Returns an immutable file, open at its start: programs ask for its size, and map it."""
-    if not hasattr(os, "memfd_create"):
-        with tempfile.TemporaryFile() as file:
-            file.write(text)
-            file.seek(0)
-            return os.dup(file.fileno())
-    fd = os.memfd_create("stdin", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    with open(fd, "wb", closefd=False) as file:
-        file.write(text)
-    os.lseek(fd, 0, os.SEEK_SET)
-    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE)
-    return fd
 
 
 def _sendable(source: str) -> tuple[bytes, str]:

@@ -35,6 +35,8 @@ if _LINUX:  # so that no object has to be made for each number
 
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP = 1, 4, 38, 22
 
+_proc = "/proc/"
+
 Limit = tuple[int, tuple[int, int]]  # number, (soft, hard)
 
 
@@ -56,6 +58,26 @@ def fork() -> int:
     where there is one thread: that writes to as many pages as a small program does, and each of them is copied.
     """
     return _checked(_fork(), "fork") if _LINUX else os.fork()
+
+
+def own_processes() -> int:
+    """Hides /proc from all but this process. Returns a file to which the last process ID is written. Raises OSError.
+
+    Otherwise numbers would tell a program how many processes and threads others have had.
+    """
+    global _proc
+    os.chdir("/proc")
+    _proc = ""
+    _libc.umount2(b"sys", 2)  # where it is covered by itself, to be read only
+    last = os.open("sys/kernel/ns_last_pid", os.O_WRONLY | os.O_CLOEXEC)
+    _checked(_libc.mount(b"none", b"/proc", b"tmpfs", ctypes.c_ulong(1), None), "mount")  # read-only
+    return last
+
+
+def give_up_capabilities() -> None:
+    """Gives up what this process may do beyond its user's rights."""
+    if _LINUX:
+        _checked(_libc.capset(struct.pack("@Ii", 0x20080522, 0), bytes(24)), "capset")
 
 
 def die_with(parent: int) -> None:
@@ -228,9 +250,9 @@ def threads_of(user: int) -> int:
     return count
 
 
-def read_small(path: str) -> bytes:
-    """Returns the content of a file of at most 4 KB, in a fraction of the time that a file object takes."""
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+def read_proc(name: str) -> bytes:
+    """Returns the content of a file of at most 4 KB in /proc, in a fraction of the time that a file object takes."""
+    fd = os.open(_proc + name, os.O_RDONLY | os.O_CLOEXEC)
     try:
         return os.read(fd, 4096)
     finally:
@@ -240,7 +262,7 @@ def read_small(path: str) -> bytes:
 def mapped_bytes() -> int:
     """Returns this process's address space in bytes: the interpreter's share is not charged to the program."""
     try:
-        return int(read_small("/proc/self/statm").split()[0]) * resource.getpagesize()
+        return int(read_proc("self/statm").split()[0]) * resource.getpagesize()
     except OSError:  # no /proc here
         return 256 << 20
 
@@ -300,24 +322,25 @@ def no_new_privileges() -> None:
 
 # Numbers on x86_64 and aarch64. Absent on purpose: whatever makes a process, a socket or a file, and all that Landlock
 # does not cover, or not in every version: truncate, unlink, rename, chmod, utime, setxattr and their relatives. Nor is
-# timer_create there, whose timers may send SIGKILL.
+# timer_create there, whose timers may send SIGKILL, nor what shows numbers that another program can move: pipes, whose
+# inodes are counted for the whole machine, and sysinfo.
 _ALLOWED = """
 read:0:63 write:1:64 readv:19:65 writev:20:66 pread64:17:67 close:3:57 fstat:5:80 lseek:8:62 mmap:9:222
 mprotect:10:226 munmap:11:215 mremap:25:216 madvise:28:233 brk:12:214 rt_sigaction:13:134 rt_sigprocmask:14:135
 rt_sigreturn:15:139 sigaltstack:131:132 rt_sigtimedwait:128:137 rt_sigsuspend:130:133 rt_sigpending:127:136
-restart_syscall:219:128 pause:34:- getdents64:217:61 getcwd:79:17 fadvise64:221:223 pipe:22:- pipe2:293:59 dup:32:23
-dup2:33:- dup3:292:24 eventfd2:290:19 select:23:- pselect6:270:72 poll:7:- ppoll:271:73 epoll_create1:291:20
+restart_syscall:219:128 pause:34:- getdents64:217:61 getcwd:79:17 fadvise64:221:223 dup:32:23 dup2:33:- dup3:292:24
+eventfd2:290:19 select:23:- pselect6:270:72 poll:7:- ppoll:271:73 epoll_create1:291:20
 epoll_ctl:233:21 epoll_wait:232:- epoll_pwait:281:22 sched_yield:24:124 sched_getaffinity:204:123 nanosleep:35:101
-clock_nanosleep:230:115 clock_gettime:228:113 clock_getres:229:114 gettimeofday:96:169 time:201:- times:100:153
-alarm:37:- setitimer:38:103 getitimer:36:102
+clock_getres:229:114 gettimeofday:96:169 time:201:- times:100:153 alarm:37:- setitimer:38:103 getitimer:36:102
 timerfd_create:283:85 timerfd_settime:286:86 getpid:39:172 gettid:186:178 getppid:110:173 getuid:102:174
 geteuid:107:175 getgid:104:176 getegid:108:177 getresuid:118:148 getresgid:120:150 getgroups:115:158 getpgrp:111:-
-getpgid:121:155 getsid:124:156 uname:63:160 sysinfo:99:179 getrlimit:97:163 getrusage:98:165 futex:202:98
+getpgid:121:155 getsid:124:156 uname:63:160 getrlimit:97:163 getrusage:98:165 futex:202:98
 futex_waitv:449:449 set_robust_list:273:99 rseq:334:293 getrandom:318:278 arch_prctl:158:- set_tid_address:218:96
 membarrier:324:283 exit:60:93 exit_group:231:94 stat:4:- lstat:6:- newfstatat:262:79
 statx:332:291 access:21:- faccessat:269:48 faccessat2:439:439 readlink:89:- readlinkat:267:78 chdir:80:49
 """
 _CONDITIONAL = """
+clock_gettime:228:113 clock_nanosleep:230:115
 open:2:- openat:257:56 clone:56:220 kill:62:129 tgkill:234:131 prlimit64:302:261 fcntl:72:25 ioctl:16:29 prctl:157:167
 """
 _ABSENT = "clone3:435:435 openat2:437:437"  # libraries fall back to the older call
@@ -345,6 +368,9 @@ _RULES: dict[str, list[list[_Condition]]] = {
     "open": [[(_low(1), _O_TRUNC, 0, True)], [(_low(1), _O_ACCMODE, 0, False)]],
     "openat": [[(_low(2), _O_TRUNC, 0, True)], [(_low(2), _O_ACCMODE, 0, False)]],
     "clone": [[(_low(0), _CLONE_THREAD | _CLONE_NAMESPACES, _CLONE_THREAD, True)]],
+    # not other processes' CPU time, whose clocks have negative numbers
+    "clock_gettime": [[(_low(0), 1 << 31, 0, True)]],
+    "clock_nanosleep": [[(_low(0), 1 << 31, 0, True)]],
     # not by SIGKILL: whom that has ended, the kernel has ended for a lack of memory
     "kill": [[(_low(0), 0xFFFFFFFF, _MY_PID, True), (_low(1), 0xFFFFFFFF, 9, False)]],
     "tgkill": [[(_low(0), 0xFFFFFFFF, _MY_PID, True), (_low(2), 0xFFFFFFFF, 9, False)]],

@@ -29,6 +29,7 @@ EXAMINER_SECONDS = 0.4  # time left for the examiner once the program's is over
 THREAD_STACK = 1 << 20  # bytes; the usual 8 MB each would count against a program's memory
 WALL_FACTOR = 5  # wall seconds that count as one where `CoreClock` hardly moves; more if a quota leaves under a core
 LARGEST_CROWD = 128  # threads of one program, where all programs share one limit
+LAST_PID = 1000  # before a program's, where its numbers are its own
 GLANCE = 0.05  # seconds between two counts of these threads
 Step = tuple[Callable[..., Any], tuple]  # a call
 _SIGCHLD, _SIG_DFL = int(signal.SIGCHLD), int(signal.SIG_DFL)  # without the enum that `signal.signal` works on
@@ -59,6 +60,8 @@ class Zygote:
 
     def __init__(self, owner: socket.socket, settings: dict):
         self._owner = owner
+        if settings["seccomp"]:
+            candidate.pair = _pair  # of event loops, for tests too
         sys.path[:] = settings["path"] + settings["path_beforehand"]
         for name in settings["modules"]:
             importlib.import_module(name)
@@ -90,6 +93,7 @@ class Zygote:
         os.set_blocking(wakes, False)
         signal.set_wakeup_fd(wakes)
         signal.signal(signal.SIGCHLD, _nothing)  # only so that the pipe above is written to
+        self._last_pid = kernel.own_processes() if settings["namespace"] else None
         self._leaving, self._giving_up, self._locking = self._same_for_all()
         gc.collect()
         gc.freeze()  # otherwise the children's collector would copy every page
@@ -116,9 +120,7 @@ class Zygote:
         return wire.unframed(data[4:]), list(numbers)
 
     def _examined(self, job: dict, fds: list[int], begins: int) -> "dict[str, Child]":
-        program, tests, verdict = fds
-        requests_out, requests_in = os.pipe()
-        replies_out, replies_in = os.pipe()
+        program, tests, requests_out, requests_in, replies_out, replies_in, verdict = fds
         # opened anew: a descriptor shared with another program would keep the flags that this one sets
         nothing = [os.open(os.devnull, os.O_RDWR) for _ in range(2)]
         answers = program, requests_out, replies_in, begins
@@ -128,7 +130,7 @@ class Zygote:
             [*self._entering(job, answers, nothing[:1] * 3), answering],
             [*self._entering(job, exam, nothing[1:] * 3, EXAMINER_MEMORY), (examiner.examine, exam)],
         )
-        for fd in (*fds, *nothing, requests_out, requests_in, replies_out, replies_in):
+        for fd in (*fds, *nothing):
             os.close(fd)
         return {role: Child(pid) for role, pid in zip(("program", "examiner"), pids, strict=True)}
 
@@ -142,6 +144,8 @@ class Zygote:
     def _forked(self, *works: list[Step]) -> list[int]:
         """Forks a child for each list of calls; it makes these and exits. Returns the process IDs."""
         pids = []
+        if self._last_pid is not None:
+            os.pwrite(self._last_pid, b"%d" % LAST_PID, 0)  # all programs and their threads get the same numbers
         for steps in works:
             pid = kernel.fork()
             if not pid:
@@ -170,13 +174,15 @@ class Zygote:
 
     def _same_for_all(self) -> tuple[list[Step], list[Step], list[Step]]:
         """Returns calls of every child: before it gets its descriptors, before its limits, and last of all."""
-        leaving = [(os.setsid, ()), (signal.set_wakeup_fd, (-1,)), (_signal.signal, (_SIGCHLD, _SIG_DFL))]
+        leaving = [(os.chdir, ("/",)), (os.setsid, ()), (signal.set_wakeup_fd, (-1,))]
+        leaving.append((_signal.signal, (_SIGCHLD, _SIG_DFL)))
         user = self._user
         become = [(os.setgroups, ([],)), (os.setresgid, (user, user, user)), (os.setresuid, (user, user, user))]
         giving_up = [
             *(become if os.geteuid() == 0 and kernel.can_become(user) else []),
             (kernel.hide_memory, ()),  # a change of user may have undone it
             (kernel.die_with, (os.getpid(),)),
+            (kernel.give_up_capabilities, ()),
         ]
         locking = []
         if self._ruleset is not None:
@@ -233,6 +239,20 @@ class Zygote:
             os.read(self._wakes, 4096)
 
 
+class _End:
+    """A counter with the methods of a socket: an asyncio event loop wakes itself by it, since pipes are refused."""
+
+    def __init__(self, fd: int):
+        self.fileno, self.close, self.setblocking = lambda: fd, lambda: os.close(fd), lambda on: os.set_blocking(fd, on)
+        self.recv, self.send = lambda _: os.eventfd_read(fd) and b"\0", lambda _: os.eventfd_write(fd, 1)
+
+
+def _pair(*_: Any) -> tuple[_End, _End]:
+    """Returns two connected ends, in place of `socket.socketpair`."""
+    fd = os.eventfd(0)
+    return _End(fd), _End(os.dup(fd))
+
+
 def _nothing(*_: Any) -> None:
     """Does nothing."""
 
@@ -285,7 +305,7 @@ class Child:
     def threads(self) -> int:
         """Returns its number of threads, 0 if that is unknown."""
         try:
-            return int(kernel.read_small(f"/proc/{self.pid}/stat").rpartition(b")")[2].split()[17])
+            return int(kernel.read_proc(f"{self.pid}/stat").rpartition(b")")[2].split()[17])
         except (OSError, IndexError, ValueError):
             return 0
 
@@ -333,7 +353,7 @@ class CoreClock:
     def _waiting_of(self, pid: int | str) -> float:
         """Returns the seconds in which a process could have run but had no core."""
         try:
-            return int(kernel.read_small(f"/proc/{pid}/schedstat").split()[1]) / 1e9
+            return int(kernel.read_proc(f"{pid}/schedstat").split()[1]) / 1e9
         except (OSError, IndexError, ValueError):
             self._knows_waiting = False
             return 0.0
