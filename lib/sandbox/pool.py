@@ -26,7 +26,6 @@ from lib.sandbox.worker import CaseVerdict, Program, ProgramRun, ProgramVerdict,
 ATTEMPTS = 4  # at one program, if its workers are lost
 STARTS = 4  # of a worker in a row, before the sandbox gives up
 PATIENCE = 60.0  # seconds to wait out a shortage of processes, memory or files
-RELAPSE = 10.0  # seconds after that in which a new shortage is not waited out
 _LACKS = tuple(map(os.strerror, (errno.EAGAIN, errno.ENOMEM, errno.ENOSPC, errno.EMFILE, errno.ENFILE)))
 MOST_REMEMBERED = 64 << 20  # bytes of verdicts, those of a future included
 _FUTURE = 2000  # bytes, with its lock and its key
@@ -74,7 +73,6 @@ class Sandbox:
         self._lock = threading.Lock()
         self._broken: SandboxError | None = None  # why nothing more is judged
         self._workers: set[AnyWorker] = set()  # those alive
-        self._lacking_until = 0.0
         self._threads = [
             threading.Thread(target=self._work, name=f"sandbox-{number}", daemon=True) for number in range(self.size)
         ]
@@ -259,9 +257,7 @@ class Sandbox:
             except WorkerLost as error:
                 reason = str(error)
                 lacks = any(lack in reason for lack in _LACKS)
-                if lacks and began > self._lacking_until and time.monotonic() - began < PATIENCE:
-                    continue
-                if not lacks and attempt < STARTS:
+                if time.monotonic() - began < PATIENCE if lacks else attempt < STARTS:
                     continue
                 raise self._gives_up(numpy, attempt, reason, lacks) from error
             with self._lock:
@@ -277,14 +273,12 @@ class Sandbox:
         return Worker(self.rung, numpy, self.size * _ranks())
 
     def _gives_up(self, numpy: bool, attempts: int, reason: str, lacks: bool) -> SandboxError:
-        """Returns the error and makes it final; in a shortage, it only ends all waiting for `RELAPSE` seconds."""
+        """Returns the error and makes it final, unless it is a shortage, which may pass."""
         error = SandboxError(
             f"a sandbox worker ({self.rung.name}{', numpy' if numpy else ''}) did not start {attempts} times in a row: "
             f"{reason}; run `python -m lib.sandbox --self-test`"
         )
-        if lacks:
-            self._lacking_until = time.monotonic() + RELAPSE
-        else:
+        if not lacks:
             self._broken = error
         return error
 

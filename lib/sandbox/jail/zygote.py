@@ -6,7 +6,6 @@ this process takes one. What the children may need is imported before they exist
 
 import _signal
 import _thread
-import array
 import contextlib
 import gc
 import importlib
@@ -92,7 +91,7 @@ class Zygote:
         os.set_blocking(self._wakes, False)
         os.set_blocking(wakes, False)
         signal.set_wakeup_fd(wakes)
-        signal.signal(signal.SIGCHLD, _nothing)  # only so that the pipe above is written to
+        signal.signal(signal.SIGCHLD, lambda *_: None)  # only so that the pipe above is written to
         self._last_pid = kernel.own_processes() if settings["namespace"] else None
         self._leaving, self._giving_up, self._locking = self._same_for_all()
         gc.collect()
@@ -111,13 +110,10 @@ class Zygote:
             wire.write_frame(self._owner.fileno(), report)
 
     def _receive(self) -> tuple[dict, list[int]]:
-        numbers = array.array("i")
-        data, ancillary, _, _ = self._owner.recvmsg(1 << 16, socket.CMSG_SPACE(8 * numbers.itemsize))
+        data, fds, _, _ = socket.recv_fds(self._owner, 1 << 16, 8)
         if not data:
             raise EOFError
-        for _, _, content in ancillary:
-            numbers.frombytes(content[: len(content) - len(content) % numbers.itemsize])
-        return wire.unframed(data[4:]), list(numbers)
+        return wire.unframed(data[4:]), fds
 
     def _examined(self, job: dict, fds: list[int], begins: int) -> "dict[str, Child]":
         program, tests, requests_out, requests_in, replies_out, replies_in, verdict = fds
@@ -251,10 +247,6 @@ def _pair(*_: Any) -> tuple[_End, _End]:
     """Returns two connected ends, in place of `socket.socketpair`."""
     fd = os.eventfd(0)
     return _End(fd), _End(os.dup(fd))
-
-
-def _nothing(*_: Any) -> None:
-    """Does nothing."""
 
 
 def _make(steps: list[Step]) -> NoReturn:
