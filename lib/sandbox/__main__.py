@@ -46,8 +46,8 @@ elsewhere a value may be expected, for which no object may stand in. If such a c
 compared as that.
 
 Covered nowhere: answers learned by heart, functions that answer differently each time, bugs of the kernel. R3 does not
-hide names, sizes and times of files: a program can see there what another one has read before it. R4 does not hide the
-names of packages that are installed beside the library; neither lets such a package be read.
+hide process numbers, nor names, sizes and times of files: a program can see there what another one has done before it.
+R4 does not hide the names of packages that are installed beside the library; neither lets such a package be read.
 """
 
 import argparse
