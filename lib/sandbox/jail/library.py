@@ -5,13 +5,17 @@ system wants a file.
 """
 
 import contextlib
+import fcntl
 import importlib.machinery
 import importlib.util
 import marshal
+import mmap
+import os
 import re
 import types
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 # not for programs: tests, editors, installers, windows
 _LEFT_OUT = {"test", "tests", "idlelib", "idle_test", "lib2to3", "turtledemo", "tkinter", "ensurepip", "__pycache__"}
@@ -23,16 +27,18 @@ class Library:
     """A finder and a loader of modules, for `sys.meta_path`."""
 
     def __init__(self, folders: Iterable[str]):
-        """Reads all modules below these folders into one object: a fork copies none of its pages but the first."""
+        """Reads all modules below these folders into a file in memory: of what is mapped, a fork copies nothing."""
         self._files: dict[str, tuple[Path, slice, bool]] = {}  # by module: path, place in it, whether it is compiled
-        parts, length = [], 0
-        for name, path in (each for folder in folders for each in _modules(Path(folder))):
-            if name not in self._files:
-                data, compiled = _read(path)
-                self._files[name] = path, slice(length, length + len(data)), compiled
-                parts.append(data)
-                length += len(data)
-        self._data = b"".join(parts)
+        with _file_in_memory() as file:
+            for name, path in (each for folder in folders for each in _modules(Path(folder))):
+                if name not in self._files:
+                    data, compiled = _read(path)
+                    self._files[name] = path, slice(file.tell(), file.tell() + len(data)), compiled
+                    file.write(data)
+            file.flush()
+            _seal(file.fileno())
+            # private, so that nothing that is done to it reaches another process
+            self._data = mmap.mmap(file.fileno(), 0, mmap.MAP_PRIVATE, mmap.PROT_READ)
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> importlib.machinery.ModuleSpec | None:
         """Returns the spec of a module, None if it is not here, as `importlib.abc.MetaPathFinder` does."""
@@ -57,6 +63,21 @@ def extensions(folders: Iterable[str]) -> list[str]:
     """Returns the names of the C extension modules in these folders."""
     names = {path.name.partition(".")[0] for folder in folders for path in Path(folder).glob("*.so")}
     return sorted(name for name in names if not _NOT_LOADED.match(name))
+
+
+def _file_in_memory() -> BinaryIO:
+    if hasattr(os, "memfd_create"):
+        return open(os.memfd_create("library", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING), "w+b")
+    import tempfile  # here, since it brings many modules along
+
+    return tempfile.TemporaryFile()
+
+
+def _seal(file: int) -> None:
+    """Makes a file in memory immutable for all who have it open."""
+    if hasattr(os, "memfd_create"):
+        seals = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
+        fcntl.fcntl(file, fcntl.F_ADD_SEALS, seals)
 
 
 def _modules(folder: Path, prefix: str = "") -> Iterator[tuple[str, Path]]:
