@@ -110,9 +110,9 @@ class Worker:
         `among`: workers that share this machine's threads and cores.
         """
         self.rung = rung
-        self._files = Files()
         self._wall_factor = wall_factor(among)
         try:
+            self._files = Files()
             user, lock = free_user()
             self._socket, theirs = socket.socketpair()
         except OSError as error:
@@ -127,6 +127,7 @@ class Worker:
                 )  # fmt: skip
         except (OSError, WorkerLost) as error:
             self._socket.close()
+            self._files.close()
             raise WorkerLost(str(error)) from error
         try:
             self._socket.sendall(wire.frame(settings_of(rung, numpy, among, user) | {"wall_factor": self._wall_factor}))
@@ -365,13 +366,16 @@ class Files:
         return read, write
 
     def holding(self, text: bytes) -> int:
-        """Returns a file that can only be read: programs ask for its size, and map it."""
-        with open(self._kept[2], "wb", closefd=False) if self._kept else tempfile.TemporaryFile() as file:
-            file.seek(0)
-            file.truncate()
-            file.write(text)
-            file.flush()
-            return self._opened(2, os.O_RDONLY) if self._kept else os.dup(file.fileno())
+        """Returns a file that can only be read: programs ask for its size, and map it. Raises WorkerLost."""
+        try:
+            with open(self._kept[2], "wb", closefd=False) if self._kept else tempfile.TemporaryFile() as file:
+                file.seek(0)
+                file.truncate()
+                file.write(text)
+                file.seek(0)
+                return self._opened(2, os.O_RDONLY) if self._kept else os.dup(file.fileno())
+        except OSError as error:  # no room for it
+            raise WorkerLost(str(error)) from error
 
     def close(self) -> None:
         """Closes all, which ends them."""
