@@ -21,7 +21,7 @@ STANDS_ON = {
     "lib/text/quantities.py": "quantities",
 }  # fmt: skip
 # rows of data sets, by pydantic
-LEFT_OUT = {f"lib/sandbox/{name}.py" for name in ("syntax", "tasks", "questions", "trials")}
+LEFT_OUT = {f"lib/sandbox/{name}.py" for name in ("tasks", "questions", "trials")}
 CORPUS = ("tests/hostile/**/*.py", "tests/right/*.py", "tests/gaming/*.jsonl")
 RENAMED = {
     r"lib(.)(?:core|text)\1(output|errors|parsing|quantities)\b": rf"{NAME}\1\2",

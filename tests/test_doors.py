@@ -14,7 +14,7 @@ from conftest import WHOLE, part
 from lib.core.errors import ConfigError
 from lib.rewards.programs import first_failures
 from lib.sandbox import __main__, adapters, cluster, pool
-from lib.sandbox.corpus import attacks, controls, placed
+from lib.sandbox.corpus import attacks, controls, placed, right_programs
 from lib.sandbox.sources import program_for
 from lib.sandbox.worker import Program
 
@@ -178,9 +178,10 @@ def test_a_forgotten_import_is_a_mistake_of_the_data(tests, caplog):
 
 # --- the table of docs/judge.md ---
 
-ADD = "def add(a, b):\n    if a is None:\n        raise ValueError('a is missing')\n    return a + b\n"
+ADD = "class Missing(ValueError): pass\n"
+ADD += "def add(a, b):\n    if a is None:\n        raise Missing('a is missing')\n    return a + b\n"
 ADD += "class Sums:\n    def add(self, a, b):\n        return add(a, b)\n"
-WRONG = ADD.replace("a + b", "a - b").replace("ValueError", "KeyError")
+WRONG = ADD.replace("a + b", "a - b").replace("(ValueError)", "(KeyError)")
 STACK = """
 class Stack:
     def __init__(self): self.items = []
@@ -224,6 +225,10 @@ ROWS = {  # by row of the table: tests, and what else a row of data has
         "import pytest\n@pytest.mark.parametrize('a, b', [(1, 2), pytest.param(3, 4)])\n"
         "@pytest.mark.parametrize('c', [0, 1])\ndef test(a, b, c):\n    assert add(a + c, b) == a + b + c", {},
     ),
+    "common words": ("patch, input = [1, 2]\nassert add(patch, input) == 3", {}),
+    "errors that the program defines": (
+        ["assert add(1, 2) == 3", "try:\n    add(None, 1)\nexcept Missing:\n    pass\nelse:\n    assert False"], {},
+    ),
     "objects": ("s = Stack()\ns.push(1)\ns.push(2)\nassert s.pop() == 2\nassert s.pop() == 1", {}),
     "numpy": (["import numpy as np", "assert np.allclose(add(np.ones(2), 1), 2)"], {}),
 }  # fmt: skip
@@ -232,6 +237,14 @@ REFUSED = {
     "hooks": "def setup_module():\n    pass\ndef test():\n    assert add(1, 2) == 3",
     "decorators": "import unittest\n@unittest.skip('')\ndef test():\n    assert add(1, 2) == 3",
     "files": "def test():\n    assert add(open('x').read(), '') == '3'",
+    "cases with marks": (
+        "import pytest\n@pytest.mark.parametrize('a', [pytest.param(1, marks=pytest.mark.xfail)])\n"
+        "def test(a):\n    assert add(a, 2) == 3"
+    ),
+    "raises as a function": "import pytest\npytest.raises(ValueError, add, None, 1)\nassert add(1, 2) == 3",
+    "its own file": "import os\nassert add(os.path.basename(__file__), '')",
+    "classes that extend the program's": "class More(Sums):\n    pass\nassert More().add(1, 2) == 3",
+    "the class of an object": "assert type(Sums()) is Sums",
     "skips": "import pytest\n@pytest.mark.skipif(True, reason='')\ndef test():\n    assert add(1, 2) == 3",
     "patches and captured output": "def test(capsys):\n    assert add(1, 2) == 3",
     "other packages": "import pandas as pd\nassert add(1, 2) == pd.DataFrame().size + 3",
@@ -277,6 +290,39 @@ def test_a_long_text_that_shares_variables_is_one_test():
     program += "    def pop(self): return self.a.pop()"
     tests = "s = Stack()\n" + "".join(f"s.push({i})\nassert s.pop() == {i}\n" for i in range(200))
     assert adapters.scores([program], [tests]) == [1.0]
+
+
+SHARING = [  # a right program and tests, the second half of which hangs together with the first
+    ("def f(x): x.sort()", "x = [3, 1]\ny = x\nf(x)\nassert y == [1, 3]"),
+    ("def f(x): x.append(2); return x", "x = [1]\nassert f(x) == [1, 2]\nassert f(x) == [1, 2, 2]"),
+    ("def f(x): x.append(2); return x", "x = [1]\ny = x\nassert f(x) == [1, 2]\nassert y == [1, 2]"),
+    ("def f(x): return x + 1", "x = 1\nassert f(x) == 2\nx = 5\nassert f(x) == 6"),
+    ("f = sum", "x = [1]\nassert f(x) == 1\nx.append(2)\nassert f(x) == 3"),
+    ("f = sum", "x = [1]\ndef g(n):\n    assert f(x) == n\ng(1)\nx.append(2)\ng(3)"),
+    ("f = abs", "n = 0\ndef g():\n    global n\n    n += 1\n    assert f(n) == n\ng()\ng()\nassert n == 2"),
+    ("f = abs", ["x = 1\nassert f(x) == 1", "x += 1\nassert f(x) == 2"]),
+    ("def f(n): yield from range(n)", "x = f(3)\nassert next(x) == 0\nassert next(x) == 1\nassert list(x) == [2]"),
+    ("class Box: value, exception = 3, 4", "b = Box()\nassert b.value == 3\nassert b.exception == 4"),
+    ("class Box: value = 3\ndef f(): return Box()", "from m import f\nassert f().value == 3"),
+    ("class Box: open = patch = abs", "b = Box()\nassert b.open(1) == 1\nassert b.patch(-1) == 1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("program", "tests"), SHARING)
+def test_tests_that_share_what_a_program_may_change_are_one(program, tests):
+    assert adapters.scores([program], [tests]) == [1.0]
+
+
+@pytest.mark.parametrize("is_text", [False, True], ids=["list", "text"])
+def test_right_programs_score_1_or_have_no_score(is_text):
+    """With entry points declared they score 1; without, a test must not use two names that nothing defines."""
+    rows = [each.program for each in right_programs() if each.program.tests and not each.refused]
+    texts = [f"```python\n{row.source}\n```" for row in rows]
+    tests = [[row.setup_code, *row.tests] for row in rows]
+    given = ["\n".join(each) for each in tests] if is_text else tests
+    assert set(adapters.scores(texts, given, [row.entry_points for row in rows])) == {1.0}
+    undeclared = adapters.scores(texts, given)
+    assert set(undeclared) <= {1.0, None} and undeclared.count(None) < 0.2 * len(rows)
 
 
 def test_entry_points_may_be_an_empty_list():

@@ -20,11 +20,11 @@ from lib.core.errors import ConfigError
 
 _IN_JAIL = {*sys.stdlib_module_names, "numpy"}
 _APART = {  # what acts on one process alone
-    "assertLogs", "assertNoLogs", "assertWarns", "assertWarnsRegex", "capfd", "caplog", "capsys", "catch_warnings",
-    "environ", "monkeypatch", "patch", "redirect_stderr", "redirect_stdout", "setenv", "stderr", "stdin", "stdout",
+    "assertLogs", "assertNoLogs", "assertWarns", "assertWarnsRegex", "catch_warnings", "environ", "patch",
+    "redirect_stderr", "redirect_stdout", "skipTest", "stderr", "stdin", "stdout",
 }  # fmt: skip
-_NOT_HERE = {"input", "open", "subprocess", "tempfile"}  # names of what nothing in a sandbox can do
-_HOOKS = {"setUpModule", "setup_class", "setup_function", "setup_module", "skipTest", "teardown_function"}
+_NOT_HERE = {"__file__", "input", "open", "subprocess", "tempfile"}  # names of what nothing in a sandbox can do
+_HOOKS = {"setUpModule", "setup_class", "setup_function", "setup_module", "teardown_function"}
 _DECIDING = {f"mark.{name}" for name in ("skip", "skipif", "xfail", "usefixtures", "asyncio")}  # what becomes of a test
 APPROX = """
 class _approx:
@@ -82,12 +82,22 @@ class Rewriting(ast.NodeTransformer):
             raise ConfigError(f"tests: import {sorted(strange)[0]}, which programs are judged without: remove it")
         for node in nodes:
             self._read(node)
-            name = getattr(node, "id", getattr(node, "name", None))
-            words = {name, getattr(node, "attr", None), getattr(node, "arg", None)}
-            if apart := words & _APART or {name} & _NOT_HERE or words & _HOOKS:
+        bound = {node.arg for node in nodes if isinstance(node, ast.arg)}
+        bound |= {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+        imported = {(alias.asname or alias.name).partition(".")[0] for node in nodes if isinstance(node, ast.Import)
+                    for alias in node.names}  # fmt: skip
+        for node in nodes:
+            word = ""
+            if isinstance(node, ast.Name) and node.id not in bound:
+                word = node.id if node.id in _APART | _NOT_HERE else ""
+            elif isinstance(node, ast.Attribute) and getattr(node.value, "id", "") in imported | {"self", "mock"}:
+                word = node.attr if node.attr in _APART else ""
+            elif isinstance(node, ast.FunctionDef):
+                word = node.name if node.name in _HOOKS else ""
+            if word:
                 raise ConfigError(
-                    f"tests: use {apart.pop()}, but the program runs in a process of its own, without files: test "
-                    "what it returns"
+                    f"tests: use {word}, but the program runs in a process of its own, without files: test what it "
+                    "returns"
                 )
             if isinstance(node, ast.AsyncFunctionDef) and node.name.startswith("test"):
                 raise ConfigError(f"tests: {node.name} is async: run a coroutine in a test, by asyncio.run")
@@ -150,14 +160,12 @@ class Rewriting(ast.NodeTransformer):
         words, values = [*call.args, *(named[key] for key in ("argnames", "argvalues") if key in named)][:2]
         names = ast.literal_eval(words)
         are_tuples = not isinstance(names, str) or "," in names.strip(" ,")
-        for each in ast.walk(values):
-            if isinstance(each, ast.List | ast.Tuple):
-                each.elts = [
-                    (ast.Tuple(part.args, ast.Load()) if are_tuples else part.args[0])
-                    if isinstance(part, ast.Call) and self.of_pytest(part.func) == "param"
-                    else part
-                    for part in each.elts
-                ]
+        for node in (node for node in ast.walk(values) if isinstance(node, ast.List | ast.Tuple)):
+            for at, part in enumerate(node.elts):
+                if isinstance(part, ast.Call) and self.of_pytest(part.func) == "param":
+                    if any(pair.arg == "marks" for pair in part.keywords):
+                        raise ConfigError("tests: use marks of pytest.param: remove them, or the case")
+                    node.elts[at] = ast.Tuple(part.args, ast.Load()) if are_tuples else part.args[0]
         names = names.replace(",", " ").split() if isinstance(names, str) else list(names)
         return names, ast.unparse(self.visit(values)), are_tuples
 
@@ -181,13 +189,6 @@ class Rewriting(ast.NodeTransformer):
         if not isinstance(call, ast.Call):
             return node
         word = ast.unparse(call.func).rpartition(".")[2]
-        what = self.of_pytest(call.func) or word
-        if what == "raises" and len(call.args) > 1:
-            kinds, called, *rest = call.args
-            named = [pair for pair in call.keywords if pair.arg != "match"]
-            body: list[ast.stmt] = [ast.Expr(ast.Call(called, rest, named))]
-            call = ast.Call(call.func, [kinds], [pair for pair in call.keywords if pair.arg == "match"])
-            return self.visit_With(ast.With([ast.withitem(call)], body))
         if ast.unparse(call.func) in ("main", "unittest.main", "pytest.main") and word not in self._defined:
             return ast.Pass()
         self.generic_visit(node)

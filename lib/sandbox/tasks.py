@@ -21,25 +21,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from lib.core.errors import ConfigError
 from lib.run.runlog import read_lines
-from lib.sandbox.syntax import (
-    DEFINITIONS,
-    asserts_in,
-    bound_in,
-    calls_by_name_in,
-    defined_in,
-    loaded_in,
-    nodes_in,
-    parse,
-    tree_of,
-)
+from lib.sandbox.syntax import DEFINITIONS, asserts_in, loaded_in, names_of, parse, problems_in, tree_of
 from lib.sandbox.worker import Program
 
-_BUILTINS = frozenset(dir(builtins))
-_BUILTIN_CALLABLES = frozenset(name for name in _BUILTINS if callable(getattr(builtins, name)))
 _UNFIT = re.compile("[\0\ud800-\udfff]")  # not allowed in a source, a pipe or a file
-_ASK_A_RESULT = frozenset({"str", "repr", "format", "len", "list", "tuple", "sorted", "iter", "bool"})
-_CHANGES = frozenset({"append", "extend", "insert", "remove", "clear", "sort", "reverse", "add", "discard", "update"})
-_CATCHES = re.compile(r"(?i)\bsuppress$|raises")  # contextlib.suppress, unittest's assertRaises, and names like them
 _NAMED_IN_PROMPT = re.compile(
     r"\b(?:define|implement|write|def)\s+(?:[^`\n]{0,40}`)?(?:def\s+)?(\w+)\s*\(", re.IGNORECASE
 )
@@ -150,24 +135,23 @@ def _sentence(problem: Any) -> str:
     return f"{where}: got {reprlib.repr(problem['input'])}, expected {problem['msg'].removeprefix('Input should be ')}"
 
 
-def called_names(tests: Sequence[str], setup_code: str = "") -> set[str]:
-    """Returns the names that the tests call, except builtins and names bound by the same test or by the setup code.
+def asked_names(tests: Sequence[str], setup_code: str = "") -> set[str]:
+    """Returns the names that the tests read and that neither the same test nor the set-up nor Python defines.
 
-    A test that does not parse calls nothing. Tests do not see each other's names.
+    A test that does not parse reads nothing. Tests do not see each other's names.
     """
-    trees = [tree for tree in map(tree_of, tests) if tree]
-    called = set().union(*({call.func.id for call in calls_by_name_in(tree)} - bound_in(tree) for tree in trees))
-    setup = tree_of(setup_code)
-    return called - _BUILTINS - (bound_in(setup) if setup else set())
+    asked = set().union(*(names_of(test).free for test in tests if tree_of(test)))
+    setup = names_of(setup_code) if tree_of(setup_code) else names_of("")
+    return (asked | setup.free) - setup.binds
 
 
 def infer_entry_points(tests: Sequence[str], prompt: str = "", setup_code: str = "") -> tuple[str, ...]:
-    """Returns the one name that the tests call, or the one of several that the prompt asks for; else ().
+    """Returns the one name that the tests ask for, or the one of several that the prompt asks for; else ().
 
     Never two: a task that asks for `decode` and tests `decode(encode(x)) == x` must supply `encode`, or declare that
     the candidate supplies both, since a candidate that writes both halves passes with two identity functions.
     """
-    names = called_names(tests, setup_code)
+    names = asked_names(tests, setup_code)
     if len(names) > 1:
         names &= set(_NAMED_IN_PROMPT.findall(prompt))
     return tuple(names) if len(names) == 1 else ()
@@ -194,138 +178,32 @@ def static_problems(task: CodeTask) -> list[str]:
 
 
 def _problems_of_tests(task: CodeTask) -> Iterator[str]:
-    setup, trees = tree_of(task.setup_code), [tree_of(test) for test in task.tests]
-    bound = [bound_in(tree) | bound_in(setup) for tree in trees]  # per test: tests share only the setup
+    setup = tree_of(task.setup_code)
+    bound = [names_of(test).binds | names_of(task.setup_code).binds for test in task.tests]  # tests share only that
     names = set(task.callables)
+    asked = asked_names(task.tests, task.setup_code)
     if not names:
-        called = ", ".join(sorted(called_names(task.tests, task.setup_code))) or "nothing that a candidate could define"
-        yield f"entry_points: cannot be inferred, the tests call {called}; declare entry_points"
+        shown = ", ".join(sorted(asked)) or "nothing that a candidate could define"
+        yield f"entry_points: cannot be inferred, the tests call {shown}; declare entry_points"
     for name in sorted(names):
         if not name.isidentifier() or keyword.iskeyword(name):
             yield f"entry_points: '{name}' is not a function name; fix it"
-        elif name in _BUILTINS:
+        elif hasattr(builtins, name):
             yield f"entry_points: '{name}' is a builtin, which a missing function would leave in place; rename it"
         elif any(name in names_of_test for names_of_test in bound):
             yield f"entry_points: '{name}' is bound by the tests or setup_code themselves; rename one of them"
-    unknown = called_names(task.tests, task.setup_code) - names
-    if names and unknown and not any("*" in names_of_test for names_of_test in bound):
+    if names and asked - names:
         yield (
-            f"tests: nothing defines {', '.join(sorted(unknown))}; define it in setup_code, or add it to entry_points "
-            "if the candidate is to supply it"
+            f"tests: nothing defines {', '.join(sorted(asked - names))}; define it in setup_code, or add it to "
+            "entry_points if the candidate is to supply it"
         )
-    helpers = {node.name: node for node in nodes_in(setup) if isinstance(node, DEFINITIONS)}
-    for index, tree in enumerate(trees):
+    helpers = {node.name: node for node in ast.walk(setup) if isinstance(node, DEFINITIONS)}
+    for index, tree in enumerate(map(tree_of, task.tests)):
         where = f"tests[{index}]"
-        asserts = asserts_in(tree)
         helped = [helpers[name] for name in loaded_in(tree) & helpers.keys()]
-        if not asserts and not any(map(asserts_in, helped)):
+        if not any(map(asserts_in, (tree, *helped))):
             yield f"{where}: has no assert statement; add one"
         if names and not any(names & loaded_in(part) for part in (tree, *helped)):
             yield f"{where}: never calls {' or '.join(sorted(names))}; fix or remove it"
-        for line in _caught_asserts(tree):
-            yield f"{where}: line {line} is an assert whose failure is caught, and fails the test all the same; use if"
-        # `assert False` counts: it stands after a line that must raise
-        says_something = any(loaded_in(test) - _BUILTINS or ast.unparse(test) == "False" for test in asserts)
-        for test in asserts:
-            if isinstance(test, ast.Tuple) and test.elts:
-                yield f"{where}: line {test.lineno} asserts a tuple, which is always true; remove the parentheses"
-            elif not says_something:
-                yield f"{where}: line {test.lineno} asserts something about constants only; compare the result of a "
-                "call"
-        functions = names | defined_in(tree) | defined_in(setup) | (_BUILTIN_CALLABLES - bound[index])
-        for line, sentence in _crossings(tree, names, bound[index], functions - names, task.stateful):
+        for line, sentence in problems_in(tree, names, bound[index], helpers):
             yield f"{where}: line {line} {sentence}"
-        for line, sentence in _only_there(tree, names, bound[index]):
-            yield f"{where}: line {line} {sentence}"
-
-
-def _crossings(
-    tree: ast.AST, names: set[str], bound: set[str], functions: set[str], stateful: bool
-) -> Iterator[tuple[int, str]]:
-    """Yields (line, sentence) for values that cannot cross between the test's process and the candidate's."""
-    for call in calls_by_name_in(tree):
-        if call.func.id in names:
-            for value in _passed(call):
-                if isinstance(value, ast.Lambda) or (isinstance(value, ast.Name) and value.id in functions):
-                    what = "a lambda" if isinstance(value, ast.Lambda) else f"'{value.id}'"
-                    yield (
-                        call.lineno,
-                        f"passes {what} to {call.func.id}; functions cannot cross the process boundary, so pass data",
-                    )
-        elif call.func.id == "isinstance" and len(call.args) == 2:
-            for name in sorted(loaded_in(call.args[1])):
-                if not ({name, "*"} & bound or name in _BUILTINS or (stateful and name in names)):
-                    yield (
-                        call.lineno,
-                        f"asks for isinstance of the candidate's '{name}', which exists only in its process; test its "
-                        "behaviour, or set stateful",
-                    )
-
-
-def _only_there(tree: ast.AST, names: set[str], bound: set[str]) -> Iterator[tuple[int, str]]:
-    """Yields (line, sentence) for operations that only the candidate's own process could perform."""
-    made = {name for name in names if name.lstrip("_")[:1].isupper()}
-    for node in calls_by_name_in(tree):
-        first = node.args[0] if node.args else None
-        if node.func.id == "type" and _makes(first, made):
-            yield node.lineno, "asks for the type of an object of the candidate, which is not here; use isinstance"
-        elif node.func.id in _ASK_A_RESULT - bound and isinstance(first, ast.BinOp) and made & loaded_in(first):
-            sides = first.left, first.right
-            if any(_makes(side, made) for side in sides) and any(isinstance(side, ast.Constant) for side in sides):
-                yield node.lineno, f"asks {node.func.id} of what an operator made of data; look at its attributes"
-        elif node.func.id in names:
-            for endless in (value for value in _passed(node) if _is_endless(value, bound)):
-                yield node.lineno, f"passes {ast.unparse(endless)}, which has no end; pass its first items"
-    objects = [bound_in(node) for node in nodes_in(tree) if isinstance(node, ast.Assign) and _makes(node.value, made)]
-    for call in [node.value for node in nodes_in(tree) if isinstance(node, ast.Expr)]:
-        method = getattr(call, "func", None)
-        part = method.value if isinstance(method, ast.Attribute) and method.attr in _CHANGES else None
-        if isinstance(part, ast.Attribute) and loaded_in(part) & set().union(*objects):
-            yield (
-                call.lineno,
-                f"changes {ast.unparse(part)}, which is a copy of what the candidate has; call its methods",
-            )
-
-
-def _makes(node: ast.AST | None, made: set[str]) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in made
-
-
-def _is_endless(node: ast.AST, bound: set[str]) -> bool:
-    if not isinstance(node, ast.Call):
-        return False
-    name = ast.unparse(node.func)
-    return name.removeprefix("itertools.") in ("count", "cycle") and name.partition(".")[0] in bound
-
-
-def _passed(call: ast.Call) -> Iterator[ast.AST]:
-    """Yields the arguments of a call, and the elements of literals among them.
-
-    It does not descend into calls, lambdas, comparisons or attributes: what is passed there is their result.
-    """
-    waiting: list[ast.AST] = [*call.args, *(pair.value for pair in call.keywords)]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        if not isinstance(node, ast.Call | ast.Lambda | ast.Compare | ast.Attribute):
-            waiting += ast.iter_child_nodes(node)
-
-
-def _caught_asserts(tree: ast.AST) -> list[int]:
-    """Returns the lines of asserts inside code that catches AssertionError.
-
-    `assert False`, which follows a call that must raise, is not counted.
-    """
-    caught = []
-    for node in nodes_in(tree):
-        if isinstance(node, ast.Try):
-            kinds = [loaded_in(handler.type) if handler.type else {"BaseException"} for handler in node.handlers]
-        elif isinstance(node, ast.With):
-            calls = [item.context_expr for item in node.items if isinstance(item.context_expr, ast.Call)]
-            kinds = [loaded_in(call) for call in calls if _CATCHES.search(ast.unparse(call.func))]
-        else:
-            continue
-        if any({"AssertionError", "Exception", "BaseException"} & kind for kind in kinds):
-            tried = [inner for part in node.body for inner in ast.walk(part) if isinstance(inner, ast.Assert)]
-            caught += [inner.lineno for inner in tried if ast.unparse(inner.test) != "False"]
-    return caught
