@@ -2,9 +2,9 @@
 
 The functions above it are sent into the sandbox as text, so each imports what it needs. A question is a call of an
 entry point with its arguments and, where the row has a solution, what that answers: in `f('get')` after `f('set', 5)`
-the answer is part of what is told. Of an object, it is all that was done to it so far. A test runs on when a statement
-of it fails, so that what stands behind is reached without a solution, too. What is not seen: calls that depend on
-answers where there is no solution, and methods of objects there; then equal tests alone are recognised.
+the answer is part of what is told. Without a solution every answer is 0, and the order of arguments does not count. A
+test runs on when a statement of it fails, so that what follows is reached, too. What is not seen: calls that depend on
+answers where there is no solution, and what is asked of classes; then equal tests alone are recognised.
 """
 
 import contextlib
@@ -72,8 +72,6 @@ def plain(value, depth=0):
         return f"{{{', '.join(sorted(f'{plain(key)}: {plain(part, depth + 1)}' for key, part in value.items()))}}}"
     if isinstance(value, (set, frozenset)):
         return f"{{{', '.join(sorted(plain(part, depth + 1) for part in value))}}}"
-    if type(value).__module__ != "builtins" and hasattr(value, "__dict__"):
-        return type(value).__name__ + plain(vars(value), depth + 1)
     return repr(value).partition(" at 0x")[0]
 
 
@@ -106,94 +104,41 @@ def recorded(names, setup, solution, columns, inputs):
     import ast
     import inspect
 
-    class Anything:  # answers nothing sensible
-        __len__ = __int__ = __index__ = __hash__ = lambda self: 0
-        __iter__ = lambda self: iter(())
-
-    for word in (
-        "getattr", "call", "getitem", "add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "mod", "pow", "neg",
-        "abs", "round", "lt", "le", "gt", "ge",
-    ):  # fmt: skip
-        setattr(Anything, f"__{word}__", lambda self, *_, **__: self)
-
-    class Thing:  # an object of the solution
-        def __init__(self, thing, done):
-            self.__dict__.update(_thing=thing, _done=done)
-
-        def __getattr__(self, name):
-            value = getattr(self._thing, name)
-            if callable(value):
-                return lambda *args, **named: asked_of(self._done, f".{name}", value, args, named)
-            return told(self._done, f".{name}", value)
-
-    def operate(name):
-        def operation(thing, *args):
-            return asked_of(thing._done, f".{name}", getattr(thing._thing, name), args, {})
-
-        setattr(Thing, name, operation)
-
-    for word in (
-        "len", "contains", "getitem", "setitem", "delitem", "iter", "next", "call", "eq", "ne", "lt", "le", "gt",
-        "ge", "add", "sub", "mul", "bool", "str",
-    ):  # fmt: skip
-        operate(f"__{word}__")
-
-    def bare(value):
-        return value._thing if type(value) is Thing else value
-
-    def told(done, question, answer):
-        done.append(question)
-        if type(answer).__module__ in ("builtins", "numpy", "decimal", "fractions", "datetime", "collections"):
-            if answer is not None:
-                seen.add("".join(done) + (f" -> {plain(answer)}" if solution else ""))
-            return answer
-        return Thing(answer, [*done])
-
-    def asked_of(done, question, function, args, named):
-        values = ", ".join(["; ".join(a._done) if type(a) is Thing else plain(a) for a in (*args, *named.values())])
-        return told(done, f"{question}({values})", function(*map(bare, args), **{k: bare(v) for k, v in named.items()}))
-
     def entry(name):
         function = space.get(name)
 
         def call(*args, **named):
-            if inspect.isclass(function):
-                return asked_of([], name, function, args, named)
             try:
                 bound = inspect.signature(function).bind(*args, **named)
                 bound.apply_defaults()
-                values = list(bound.arguments.values())
-            except (TypeError, ValueError):  # no solution, or a call that must fail
-                values = [*args, *named.values()]
-            question = f"{name}({', '.join(map(plain, values))})"
+                values = [plain(value) for value in bound.arguments.values()]
+            except (TypeError, ValueError):  # no solution, which alone knows the order of keywords; or no right call
+                values = sorted(map(plain, (*args, *named.values())))
+            question = f"{name}({', '.join(values)})"
             if function is None:
-                if not name.lstrip("_")[:1].isupper():
-                    seen.add(question)
-                    seen_sorted[bool(named)].add(name + plain(sorted(map(plain, values))))
-                return Anything()
+                seen.add(question)
+                return 0
             try:
-                answer = function(*map(bare, args), **{key: bare(value) for key, value in named.items()})
+                answer = function(*args, **named)
             except BaseException as error:
                 seen.add(f"{question} raises {type(error).__name__}")
                 raise
-            seen.add(f"{question} -> {plain(answer)}, {plain(values)}")
-            return answer if type(answer).__module__ == "builtins" else Thing(answer, [question])
+            seen.add(f"{question} -> {plain(answer)}")
+            return answer
 
-        return call
+        return function if inspect.isclass(function) or name.lstrip("_")[:1].isupper() else call
 
     space = {"__name__": "solution"}
     exec(guarded(solution), space)
     found = []
     for tests in columns:
-        seen, seen_sorted = set(), (set(), set())
+        seen = set()
         for test in tests:
             here = {"__name__": "tests"}
             exec(guarded(setup), here)
             here.update({name: entry(name) for name in names})
             exec(guarded(test), here)
-        found.append((seen, *seen_sorted, {ast.unparse(ast.parse(test)) for test in tests}))
-    (hidden, *hidden_sorted, texts), (public, *public_sorted, others) = found
+        found.append((seen, {ast.unparse(ast.parse(test)) for test in tests}))
+    (hidden, texts), (public, others) = found
     both = hidden & public | texts & others | {*inputs[0]} & {*inputs[1]}
-    for one, other in ((0, 1), (1, 0), (1, 1)):  # keywords: in any order
-        both |= hidden_sorted[one] & public_sorted[other]
     return sorted(both)[:3], bool(inputs[0] or (hidden and public))
