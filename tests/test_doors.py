@@ -180,8 +180,10 @@ def test_a_forgotten_import_is_a_mistake_of_the_data(tests, caplog):
 
 ADD = "class Missing(ValueError): pass\n"
 ADD += "def add(a, b):\n    if a is None:\n        raise Missing('a is missing')\n    return a + b\n"
+ADD += "class Pair:\n    left = 1\n    def right(self, x):\n        return add(x, 0)\n"
+ADD += "def pair(a, b):\n    return Pair()\n"
 ADD += "class Sums:\n    def add(self, a, b):\n        return add(a, b)\n"
-WRONG = ADD.replace("a + b", "a - b").replace("(ValueError)", "(KeyError)")
+WRONG = ADD.replace("a + b", "a - b").replace("left = 1", "left = 2").replace("(ValueError)", "(KeyError)")
 STACK = """
 class Stack:
     def __init__(self): self.items = []
@@ -229,6 +231,7 @@ ROWS = {  # by row of the table: tests, and what else a row of data has
     "errors that the program defines": (
         ["assert add(1, 2) == 3", "try:\n    add(None, 1)\nexcept Missing:\n    pass\nelse:\n    assert False"], {},
     ),
+    "answers that are objects": (["p = pair(1, 2)", "assert p.left == 1 and p.right(3) == 3"], {}),
     "objects": ("s = Stack()\ns.push(1)\ns.push(2)\nassert s.pop() == 2\nassert s.pop() == 1", {}),
     "numpy": (["import numpy as np", "assert np.allclose(add(np.ones(2), 1), 2)"], {}),
 }  # fmt: skip

@@ -130,8 +130,8 @@ F = "def f(x):\n    return x + 1\n"
         ("timeout", "import time\ntime.sleep(60)", "assert f(1) == 2", "no end after 0.2 s"),
         ("memory", "def f(x): return bytearray(10**9)", "assert f(1) == 2", "f(1) ran out of memory"),
         ("memory", "x = [0] * 10**9", "assert f(1) == 2", "raises MemoryError"),
-        ("opaque", "def f(x): return object()", "assert f(1) == 2", "f(1) answered an object of type object"),
-        ("opaque", "def f(x): return [f]", "assert f(1) == 2", "f(1) answered an object of type function"),
+        ("opaque", "def f(x): return object()", "assert f(1) == 2", "f(1) answered <object>"),
+        ("wrong", "def f(x): return [f]", "assert f(1) == 2", "f(1) answered [<object>]"),
         ("opaque", "def f(x): return list(range(10**6))", "assert f(1) == 2", "more than 500,000 parts"),
         ("unsupported_test", F, "assert f(1 == 2", "the test does not parse: SyntaxError"),
         ("unsupported_test", F, "f(1) == 2", "the test asserts nothing"),
@@ -378,8 +378,36 @@ def test_objects_with_state_are_used_by_their_methods(names):
     assert names(STACK, *USES_OF_A_STACK, stateful=True) == ["pass"] * len(USES_OF_A_STACK)
 
 
-def test_without_leave_objects_are_of_no_use(names):
-    assert names(STACK, *USES_OF_A_STACK) == ["opaque"] * len(USES_OF_A_STACK)
+def test_without_leave_objects_have_nothing_but_what_no_value_has(names):
+    source = """
+        class Node:
+            def __init__(self, value): self.value, self.left = value, None
+            def total(self): return self.value
+            def get(self): return 3
+            def __eq__(self, other): return True
+            def __len__(self): return 3
+            def __iter__(self): return iter([0, 1, 2])
+            def __sub__(self, other): return 0
+            __hash__ = __call__ = __len__
+
+        one = Node(1)
+        def f(x): return Node(x)
+        def same(x): return one
+        def back(node): return node.value
+        def adder(n): return lambda x: x + n
+    """
+    sound = ["f(3).value == 3", "f(3).left is None", "f(3).total() == back(f(3)) == 3", "f(3)", "adder(3)(4) == 7"]
+    claims = [
+        "f(3) == 3",
+        "f(3) == f(3)",
+        "same(1) == same(2)",
+        "len(f(3)) == 3",
+        "list(f(3)) == [0, 1, 2]",
+        "{f(1): 1}",
+    ]
+    claims += ["f(3) - 3 == 0", "f(3).get() == 3", "str(f(3))", "1 in f(3)", "f(3) in [3]", "sorted([f(1), f(2)])"]
+    assert names(source, *[f"assert {each}" for each in sound]) == ["pass"] * len(sound)
+    assert names(source, *[f"assert {each}" for each in claims]) == ["opaque"] * len(claims)
 
 
 def test_only_plain_data_is_compared(names):
@@ -440,7 +468,7 @@ def test_a_program_can_not_give_itself_leave_for_objects(names):
             return Yes()
     """
     tests = ["assert 5 in f(1)", "assert f(1).startswith('abc')", "assert f(2)[0] == 1 and len(f(3)) == 3"]
-    assert set(names(source, *tests)) == {"protocol"}
+    assert set(names(source, *tests)) == {"opaque"}
 
 
 def test_objects_can_be_linked_called_and_added(names):
@@ -559,7 +587,7 @@ def test_arguments_of_other_kinds_are_carried_over_too(names):
         "class Own(list): pass\nx = Own([0])\ng(x)\nassert x == [0, 1] and type(x) is Own",
         "a = [1, 2]\nh(a)\nassert a == [1, 2]",
     ]
-    assert names(source, *tests) == ["pass"] * 5 + ["opaque"]
+    assert names(source, *tests) == ["pass"] * 5 + ["wrong"]
 
 
 def test_an_object_of_no_use_is_nothing_in_particular(names):
@@ -819,7 +847,7 @@ def test_what_a_call_changed_is_carried_over_whatever_became_of_it(names):
             "x = []\ntry:\n    f(x, True)\nexcept KeyError as error:\n    assert error.args == (3,) and x == [1]",
             "assert g([]) == 3",
         )
-        == ["pass"] * 2 + ["opaque"]  # what was made of the argument cannot be told, so nothing may rest on it
+        == ["pass"] * 3
     )
 
 

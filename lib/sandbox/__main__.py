@@ -37,13 +37,7 @@ that must be refused, and was refused:
     R3   Landlock and seccomp: no file but the standard library, no network, process, signal or tracing
     R1   limits: the verdict is made elsewhere still, but the machine is open to the program; needs `allow_unsafe`
 
-What a right program cannot do here stands in a table of docs/programs.md: open files, sockets or processes, and return
-objects of its own unless the tests say `stateful`; without that, an object has truth and nothing else. Numbers, text,
-containers, dates and arrays of numbers arrive as they are, an iterator gives its items as they are asked for; a named
-tuple, a Counter or another extension of a builtin arrives as that builtin. With `stateful`, objects are used by their
-attributes and methods, and those of a class that the tests call by a capitalised name as its own operators say:
-elsewhere a value may be expected, for which no object may stand in. If such a class extends a builtin, its objects are
-compared as that.
+What a right program cannot do here stands in a table of docs/programs.md, as does what tests can ask of its objects.
 
 Covered nowhere: answers learned by heart, functions that answer differently each time, bugs of the kernel. R3 does not
 hide process numbers, nor names, sizes and times of files: a program can see there what another one has done before it.

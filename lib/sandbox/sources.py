@@ -8,13 +8,11 @@ docs/judge.md has the table.
 
 import ast
 import functools
-import importlib
 import re
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from lib.core.errors import ConfigError
 from lib.sandbox.forms import APPROX, Rewriting
@@ -23,16 +21,6 @@ from lib.sandbox.worker import Program
 
 _STANDING = (*DEFINITIONS, ast.Import, ast.ImportFrom)  # what runs nothing of the program
 _CONDITIONAL = (ast.If, ast.For, ast.While, ast.Try, ast.Match)
-_PLAIN_WORDS = {
-    word
-    for module, names in {
-        "builtins": "str bytes bytearray int float complex list tuple dict set range slice BaseException OSError",
-        "collections": "deque", "datetime": "datetime timedelta", "decimal": "Decimal", "fractions": "Fraction",
-        "types": "GeneratorType",
-    }.items()
-    for name in names.split()
-    for word in dir(getattr(importlib.import_module(module), name))
-} | {"shape", "dtype", "ndim", "size", "T", "tolist", "all", "any", "sum", "mean"}  # fmt: skip
 
 
 def defined_names(source: str) -> tuple[str, ...]:
@@ -134,7 +122,7 @@ class _Reading:
                 raise ConfigError(f"tests: line {line} {sentence}")
         apart = not any(isinstance(node, ast.Global) for node in self._nodes)
         setup, tests = _divided(units, set(names), unknown - self._errors(), apart)
-        return Program("", tests, entry_points=names, setup_code=setup, stateful=self._use_objects(set(names)))
+        return Program("", tests, entry_points=names, setup_code=setup, stateful=any(map(is_class, names)))
 
     def _units(self, declared: tuple[str, ...] | None) -> Iterator[_Unit]:
         if self._rewriting.approximates:
@@ -152,7 +140,6 @@ class _Reading:
                     yield unit
                 unit.add(node, text, self._asserting)
                 for call in self._calls(node, called, declared):
-                    self._nodes += ast.walk(ast.parse(call))
                     yield self._unit(call, asserts=True)
 
     def _unit(self, text: str, asserts: bool = False) -> _Unit:
@@ -215,50 +202,6 @@ class _Reading:
         uses = Counter(node.id for node in self._nodes if isinstance(node, ast.Name))
         uses.subtract(node.id for kind in caught for node in ast.walk(kind) if isinstance(node, ast.Name))
         return {name for name, more in uses.items() if not more}
-
-    def _use_objects(self, names: set[str]) -> bool:
-        """True if the tests use objects of the program: its classes, or of an answer what no plain value has."""
-        if any(map(is_class, names)):
-            return True
-        functions, answers, before = set(names), set(), -1
-        given = list(self._given())
-        while before != (before := len(functions) + len(answers)):
-            for targets, value in given:
-                if isinstance(value, ast.Name) and value.id in functions:
-                    functions |= targets
-                elif loaded_in(value) & (functions | answers):
-                    answers |= targets
-        of_program = functions | answers
-        for node in self._nodes:
-            asked: Any = isinstance(node, ast.Call) and getattr(node.func, "id", "") in answers
-            if isinstance(node, ast.Attribute) and node.attr not in _PLAIN_WORDS:
-                asked = loaded_in(node.value) & of_program - {"self", "cls"}
-            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Call):
-                asked = loaded_in(node.func) & of_program
-            if asked:
-                return True
-        return False
-
-    def _given(self) -> Iterator[tuple[set[str], ast.AST]]:
-        """Yields names of the tests with what they stand for."""
-        parameters: dict[str, set[str]] = {}
-        for node in self._nodes:
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                given = {part.arg for part in ast.walk(node.args) if isinstance(part, ast.arg)}
-                parameters.setdefault(node.name, set()).update(given - {"self", "cls"})
-        for node in self._nodes:
-            if isinstance(node, ast.Assign):
-                yield set().union(*map(_names, node.targets)), node.value
-            elif isinstance(node, ast.AnnAssign | ast.NamedExpr) and node.value:
-                yield _names(node.target), node.value
-            elif isinstance(node, ast.For | ast.comprehension):
-                yield _names(node.target), node.iter
-            elif isinstance(node, ast.withitem) and node.optional_vars:
-                yield _names(node.optional_vars), node.context_expr
-            elif isinstance(node, ast.Call):
-                called = getattr(node.func, "attr", getattr(node.func, "id", ""))
-                for value in (*node.args, *(pair.value for pair in node.keywords)):
-                    yield parameters.get(called, set()), value
 
 
 def _divided(units: list[_Unit], names: set[str], unknown: set[str], apart: bool) -> tuple[str, tuple[str, ...]]:

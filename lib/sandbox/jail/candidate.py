@@ -300,6 +300,8 @@ class _Calls:
                     reply["plain"], reply["v"] = self._encode(result), self._keep(result)
                 else:
                     reply["v"] = self._encode(result)
+                    if not self._stateful and type(reply["v"]) is dict and "handle" in reply["v"]:
+                        reply |= {"truth": _truth(result), "called": callable(result)}
         except wire.NotPlain as error:
             reply["opaque"] = str(error)
             reply["truth"] = _truth(result)
@@ -349,12 +351,10 @@ class _Calls:
         return after if after != before else None
 
     def _keep(self, value: Any) -> dict:
-        if not self._stateful:
-            raise wire.NotPlain(f"an object of type {type(value).__name__}")
         if id(value) not in self._numbers:
             self._numbers[id(value)] = len(self._kept)
             self._kept.append(value)
-        if type(value).__eq__ is not object.__eq__:
+        if self._stateful and type(value).__eq__ is not object.__eq__:
             with contextlib.suppress(Exception):  # it holds something else
                 names, star, *parts = _held(value)
                 parts = [self._encode_plain(part) for part in parts]

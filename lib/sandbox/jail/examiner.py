@@ -22,6 +22,7 @@ from lib.sandbox.jail.values import (
     METHOD,
     NOTHING,
     Opaque,
+    OpaqueFunction,
     RemoteIterator,
     RemoteName,
     RemoteObject,
@@ -200,7 +201,7 @@ class _Program:
     def __init__(self, requests: int, replies: int, entry_points: list[str], stateful: bool):
         self._requests = requests
         self._replies = replies
-        self._keeps_objects = stateful
+        self._stateful = stateful
         self._entry_points = entry_points
         self.classes = [name for name in entry_points if stateful and name.lstrip("_")[:1].isupper()]
         self.names: dict[str, RemoteName] = {}
@@ -307,7 +308,7 @@ class _Program:
                 raise LookupError
             if "same" not in reply and type(value) is dict and "handle" in value:
                 content = [self._decode(reply["plain"])] if what.get("made") and "plain" in reply else []
-                value = self._object(value["handle"], kind, made, *content)
+                value = self._object(value["handle"], kind, made, *content, reply=reply)
             elif "same" not in reply:
                 value = self._decode(value)
             for number, held in reply.get("holds", {}).items():
@@ -432,8 +433,8 @@ class _Program:
         raise Ended(verdict, detail)
 
     def _handle_of(self, value: Any) -> dict:
-        if type(value) is Opaque:
-            self.opaque()
+        if isinstance(value, Opaque):
+            return self.opaque() if value._number is None else {"handle": value._number}
         if type(value) is RemoteView:
             return {"view": self._encode(list(value))}
         if type(value) is RemoteName:
@@ -473,10 +474,17 @@ class _Program:
         except (TypeError, LookupError, ValueError, wire.Broken):
             return False
 
-    def _object(self, number: Any, kind: int = GIVEN, made: tuple | None = None, *content: Any) -> RemoteObject:
-        """Returns a reference to an object of the program."""
-        if not self._keeps_objects or type(number) is not int:
-            raise wire.Broken("an object, where only plain data is allowed")  # the data set decides, not the program
+    def _object(
+        self, number: Any, kind: int = GIVEN, made: tuple | None = None, *content: Any, reply: Any = None
+    ) -> RemoteObject | Opaque:
+        """Returns a reference to an object of the program. Of which kind, the data set decides, not the program."""
+        if type(number) is not int:
+            raise wire.Broken("an object without a number")
+        if not self._stateful:
+            self.gave_object = True
+            truth = (reply or {}).get("truth")
+            of_kind = OpaqueFunction if reply and reply.get("called") is True else Opaque
+            return of_kind(self, truth if type(truth) is bool else None, number)
         for value in content:
             self._contents.setdefault(number, value)
         return RemoteObject(self, number, kind, made, self._contents.get(number, NOTHING))

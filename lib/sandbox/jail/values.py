@@ -91,12 +91,21 @@ class Uncompared:
 
 
 class Opaque(Uncompared):
-    """An object that stays with the program. A test can only ask for its truth value, which was sent along once."""
+    """An object that stays with the program, where tests are not stateful.
 
-    def __init__(self, program: RemoteProgram, truth: bool | None):
-        self._program, self._truth = program, truth
+    A test can use what no value has, its attributes and methods; and its truth, which was sent along once.
+    """
 
-    def __getattr__(self, name: str) -> NoReturn:
+    def __init__(self, program: RemoteProgram, truth: bool | None, number: int | None = None):
+        for name, value in {"_program": program, "__program__": program, "_truth": truth, "_number": number}.items():
+            object.__setattr__(self, name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        if self._number is None or name.startswith("__") or is_of_values(name):
+            self._refuse()
+        return _attribute(self, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
         self._refuse()
 
     def __bool__(self) -> bool:
@@ -106,6 +115,14 @@ class Opaque(Uncompared):
 
     def __repr__(self) -> str:
         return "<object>"
+
+
+class OpaqueFunction(Opaque):
+    """One that can be called, such as a function that the program returned."""
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """Calls it there."""
+        return _ask(self, "call", "__call__", args, named)
 
 
 class RemoteIterator(Uncompared):
@@ -275,6 +292,8 @@ def _ask(
 ) -> Any:
     if type(thing) is RemoteName:
         where, shown = {"f": thing.__name__}, thing.__name__
+    elif isinstance(thing, Opaque):
+        where, shown = {"h": thing._number, "made": False}, f"<object {thing._number}>"
     else:
         own = thing.__content__ is not NOTHING and operation != "plain"
         where, shown = {"h": thing.__number__, "made": own}, f"<object {thing.__number__}>"
