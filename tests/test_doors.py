@@ -247,6 +247,8 @@ REFUSED = {
     "raises as a function": "import pytest\npytest.raises(ValueError, add, None, 1)\nassert add(1, 2) == 3",
     "its own file": "import os\nassert add(os.path.basename(__file__), '')",
     "classes that extend the program's": "class More(Sums):\n    pass\nassert More().add(1, 2) == 3",
+    "copies of an object": "import copy\ns = Sums()\nassert copy.copy(s).add(1, 2) == 3",
+    "what must not be reached alone": "for i in range(3):\n    if add(i, 0) != i:\n        i\n        assert False",
     "the class of an object": "assert type(Sums()) is Sums",
     "skips": "import pytest\n@pytest.mark.skipif(True, reason='')\ndef test():\n    assert add(1, 2) == 3",
     "patches and captured output": "def test(capsys):\n    assert add(1, 2) == 3",
@@ -314,6 +316,24 @@ SHARING = [  # a right program and tests, the second half of which hangs togethe
 @pytest.mark.parametrize(("program", "tests"), SHARING)
 def test_tests_that_share_what_a_program_may_change_are_one(program, tests):
     assert adapters.scores([program], [tests]) == [1.0]
+
+
+EVASIONS = [  # a wrong program that makes tests ask what only a program can make unusable
+    ("class A:\n def __init__(s, x): pass\n def __eq__(s, o): return True\ndef f(x): return A(x)",
+     "from m import A, f\nassert f(1) == A(1)"),
+    ("class A: pass\ndef f(x): return 3", "from m import A, f\nassert isinstance(f(1), A)"),
+    ("class A:\n def size(s): return 3\ndef f(x): return 3", "from m import A, f\na = A()\nassert f(a.size) == 3"),
+    ("def f(x): return object()", "import copy\nassert copy.deepcopy(f(1)) == [1]"),
+    ("def f(x): return [0] * 400_000", "x = f([1])\nassert f(x + x) == 3"),
+    ("async def f(x): return 3", "assert f(f(1)) == 3"),
+    ("def f(x): raise ValueError", "try:\n    x = f(1)\nexcept Exception as e:\n    assert f(e) == 1"),
+    ("def f(x): return iter([1, 2])", "g = f(1)\nassert next(g) == 1\nassert g.send(3) == 4"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("program", "tests"), EVASIONS)
+def test_a_program_does_not_turn_its_0_into_no_score(program, tests):
+    assert adapters.scores([program], [tests]) == [0.0]
 
 
 @pytest.mark.parametrize("is_text", [False, True], ids=["list", "text"])

@@ -163,8 +163,8 @@ def test_a_subclass_travels_as_the_builtin_that_it_extends(value, plain):
 def test_iterators_and_views_travel_with_their_items():
     assert returned(iter([1, (2,)])) == ("iterator", ([1, (2,)], None))
     assert returned(n * n for n in range(4)) == ("iterator", ([0, 1, 4, 9], None))
-    assert returned({"a": 1}.items()) == ("view", [("a", 1)])
-    assert returned({"a": 1}.keys()) == ("view", ["a"])
+    assert returned({"a": 1}.items()) == [("a", 1)]
+    assert returned({"a": 1}.keys()) == ["a"]
 
 
 @pytest.mark.parametrize("value", [object(), len, int, PLAIN.append, slice(1), ..., NotImplemented, memoryview(b"a")])
@@ -214,11 +214,10 @@ RIGHT_ANYWAY = {
     "tuple": [[[1, 2, 3]], [["unhashable"], [1]], [1, 2, 3, 4]],
     "deque": [[[1, 2, 3]], [["unhashable"], [1]], [1, 2, 3, 4]],
     "timedelta": [[1, 2, 3, 4]], "set": [[1, 2, 3, 4]], "frozenset": [[1, 2, 3, 4]], "handle": [1],
-    "view": [[[1, 2, 3]], [["unhashable"], [1]], [1, 2, 3, 4]],
 }  # fmt: skip
 TAGS = [
     "tuple", "set", "frozenset", "deque", "complex", "range", "fraction", "int", "float", "bytes", "bytearray",
-    "decimal", "dict", "handle", "iterator", "view", "array", "date", "datetime", "timedelta",
+    "decimal", "dict", "handle", "iterator", "array", "date", "datetime", "timedelta",
 ]  # fmt: skip
 
 

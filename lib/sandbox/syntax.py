@@ -120,8 +120,12 @@ def problems_in(tree: ast.AST, names: set[str], bound: set[str], defined: Iterab
     functions = names | {node.name for node in nodes if isinstance(node, DEFINITIONS)} | set(defined)
     functions |= {name for name in vars(builtins).keys() - bound if callable(getattr(builtins, name))}
     made = {name for name in names if is_class(name)}
+    instances = _instances(nodes, made)
     # `assert False` counts: it stands after a line that must raise
     says_something = any(loaded_in(node) - vars(builtins).keys() or _is_false(node) for node in asserts)
+    guards = any(isinstance(node, ast.Try | ast.With) for node in nodes)
+    if asserts and not guards and all(map(_is_false, asserts)):
+        yield asserts[0].lineno, "asserts only what must not be reached; let the test assert what must"
     for node in asserts:
         if isinstance(node.test, ast.Tuple) and node.test.elts:
             yield node.lineno, "asserts a tuple, which is always true; remove the parentheses"
@@ -138,21 +142,24 @@ def problems_in(tree: ast.AST, names: set[str], bound: set[str], defined: Iterab
         call = node.value if isinstance(node, ast.Expr) else None
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _CHANGES:
             part = call.func.value
-            if isinstance(part, ast.Attribute) and loaded_in(part) & _instances(nodes, made):
+            if isinstance(part, ast.Attribute) and loaded_in(part) & instances:
                 yield (
                     node.lineno,
                     f"changes {ast.unparse(part)}, which is a copy of what the candidate has; call its methods",
                 )
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            for sentence in _problems_of_call(node, node.func.id, names, functions, made):
+        if isinstance(node, ast.Call):
+            name = getattr(node.func, "id", getattr(node.func, "attr", ""))
+            for sentence in _problems_of_call(node, name, names, functions, made | instances):
                 yield node.lineno, sentence
 
 
 def _problems_of_call(call: ast.Call, name: str, names: set[str], functions: set[str], made: set[str]) -> Iterator[str]:
-    for value in _passed(call) if name in names else ():
+    for value in _passed(call) if name in names and isinstance(call.func, ast.Name) else ():
         if isinstance(value, ast.Lambda) or (isinstance(value, ast.Name) and value.id in functions):
             what = "a lambda" if isinstance(value, ast.Lambda) else f"'{value.id}'"
             yield f"passes {what} to {name}; functions cannot cross the process boundary, so pass data"
+    if name in ("copy", "deepcopy") and call.args and loaded_in(call.args[0]) & made:
+        yield "copies an object of the candidate, which is not here; test the copies that it makes itself"
     if name == "type" and call.args and _is_call_of(call.args[0], made):
         yield "asks for the type of an object of the candidate, which is not here; use isinstance"
 

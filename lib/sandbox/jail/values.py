@@ -45,9 +45,6 @@ class RemoteProgram(Protocol):
     def opaque(self, why: str = ...) -> NoReturn:
         """Ends the test because it asks of an object what only a value should tell."""
 
-    def unsupported(self, why: str) -> NoReturn:
-        """Ends the test because no program could pass it here."""
-
 
 def is_changeable(value: Any) -> bool:
     """Tells whether a value may be changed by a call that it is passed to."""
@@ -148,7 +145,7 @@ class RemoteIterator(Uncompared):
     def send(self, value: Any) -> Any:
         """Sends a value to the generator and returns the next item, as `generator.send` does."""
         if self._items or self._number is None:
-            self._program.unsupported("sends to what is no generator that waits for it")
+            self._program.opaque("it is no generator that waits for what is sent")
         items, self._number = self._program.more(self._number, value)
         if not items:
             raise StopIteration
@@ -166,28 +163,6 @@ class RemoteIterator(Uncompared):
 
     def __repr__(self) -> str:
         return "<iterator>"
-
-
-class RemoteView(Uncompared):
-    """A view of a dictionary that the program returned."""
-
-    def __init__(self, program: RemoteProgram, items: list):
-        self._program, self._items = program, items
-
-    def __iter__(self) -> Iterator:
-        return iter(self._items)
-
-    def __len__(self) -> int:
-        return len(self._items)
-
-    def __contains__(self, item: Any) -> bool:
-        return item in self._items
-
-    def __bool__(self) -> bool:
-        return bool(self._items)
-
-    def __repr__(self) -> str:
-        return "<view>"
 
 
 class RemoteName(type):
@@ -219,7 +194,7 @@ class RemoteName(type):
         if type(value) is RemoteObject:
             return _ask(cls, "instance", "", (value,)) is True
         if BaseException not in cls.__mro__ and type(value) in {Opaque, *PLAIN_TYPES} - {type(None)}:
-            cls.__program__.unsupported(f"asks whether what arrives as data is a {cls.__name__} of the program")
+            cls.__program__.opaque(f"it is data, of which no class of the program is known, {cls.__name__} neither")
         return type.__instancecheck__(cls, value)
 
     def __subclasscheck__(cls, kind: type) -> bool:
@@ -278,7 +253,7 @@ class RemoteObject:
         return bool(_ask(self, "exit", kind.__name__ if kind else "", error.args if error else ()))
 
     def __reduce_ex__(self, _: Any) -> NoReturn:
-        self.__program__.unsupported("copies an object of the program")
+        self.__program__.opaque("an object of the program cannot be copied")
 
 
 def is_of_values(name: str) -> bool:
@@ -390,7 +365,7 @@ def _equal(thing: RemoteObject, name: str, other: Any) -> bool:
     if (word == equal) > both or (word > equal and both and MADE not in (thing.__kind__, other.__kind__)):
         program.opaque()
     if word == equal and not (program.is_made_of(thing, other) or program.is_made_of(other, thing)):
-        program.unsupported("finds two objects of the program equal, which only the program could know")
+        program.opaque("two objects are equal by its word alone")
     return word
 
 

@@ -155,7 +155,7 @@ class Encoder:
                 return self._encode(value.tolist(), levels)
             return {"array": [value.dtype.str, list(value.shape), self._items(value.ravel().tolist(), levels)]}
         if kind in _VIEWS:
-            return {"view": self._items(value, levels)}
+            return self._items(value, levels)
         begun = self._begin(value) if hasattr(kind, "__next__") else None
         if begun is not None:
             return {"iterator": [self._items(begun[0], levels), begun[1]]}
@@ -237,8 +237,6 @@ class WireDecoder:
             return _FROM_ITEMS[tag](self._decode(_list(content), levels))
         if tag in _FROM_TEXT and type(content) is str:
             return _FROM_TEXT[tag](content)
-        if tag == "view":
-            return self._revive(tag, self._decode(_list(content), levels))
         if tag == "iterator":
             items, more = _list(content)
             if type(more) not in (int, type(None)):
