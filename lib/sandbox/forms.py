@@ -32,15 +32,12 @@ class _approx:
     def __init__(self, expected, rel=None, abs=None, nan_ok=False):
         self.expected, self.rel, self.abs, self.nan_ok = expected, rel, abs, nan_ok
     def __eq__(self, actual):
-        expected, like = self.expected, lambda value: _approx(value, self.rel, self.abs, self.nan_ok)
-        if type(expected) is dict:
-            return type(actual) is dict and actual.keys() == expected.keys() and all(
-                like(value) == actual[key] for key, value in expected.items())
-        if type(expected) in (list, tuple) or hasattr(expected, "tolist"):
-            plain = [value.tolist() if hasattr(value, "tolist") else value for value in (expected, actual)]
-            if type(plain[0]) in (list, tuple):
-                return type(plain[0]) is type(plain[1]) and len(plain[0]) == len(plain[1]) and all(
-                    like(a) == b for a, b in zip(*plain))
+        expected, actual = (each.tolist() if hasattr(each, "tolist") else each for each in (self.expected, actual))
+        if type(expected) in (dict, list, tuple):
+            keys = list(expected) if type(expected) is dict else range(len(expected))
+            return type(actual) is type(expected) and len(actual) == len(expected) and all(
+                (type(actual) is not dict or key in actual)
+                and _approx(expected[key], self.rel, self.abs, self.nan_ok) == actual[key] for key in keys)
         if type(actual) is bool or not isinstance(actual, __import__("numbers").Number) or actual == expected:
             return actual == expected
         if expected != expected or actual != actual:

@@ -84,14 +84,10 @@ def _read(tests: str | tuple[str, ...], declared: tuple[str, ...] | None, module
         for tree in trees:
             tree.body = [node for node in tree.body if not _is_idle(node)]
         rewriting = Rewriting(trees, module)
-        before = [[ast.dump(node) for node in tree.body] for tree in trees]
         trees = [ast.fix_missing_locations(rewriting.visit(tree)) for tree in trees]
         rewriting.check(trees)
-        texts = [
-            [_text(node, lines, ast.dump(node) != was) for node, was in zip(tree.body, dumps, strict=True)]
-            for tree, lines, dumps in zip(trees, [piece.encode().split(b"\n") for piece in pieces], before, strict=True)
-        ]
-    except (SyntaxError, ValueError, RecursionError, MemoryError, IndexError) as error:
+        texts = [[ast.unparse(node) for node in tree.body] for tree in trees]
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise ConfigError(f"tests: do not parse ({str(error) or type(error).__name__}); fix them") from error
     return _Reading(trees, texts, rewriting, isinstance(tests, str)).program(declared)
 
@@ -166,12 +162,13 @@ class _Reading:
             methods = {part.name: part for part in body if isinstance(part, ast.FunctionDef)}
             for name, method in methods.items():
                 if name.startswith("test") and (of_unittest or node.name.startswith("Test")):
-                    begin = [f"_case = {node.name}()"]
-                    if of_unittest:
-                        begin = [f"{node.name}.setUpClass()", f"_case = {node.name}({name!r})", "_case.setUp()"]
+                    call = _call_of(method, self._rewriting.cases[method], f"_case.{name}")
+                    begin = f"_case = {node.name}()"
+                    if of_unittest:  # by `debug` with setUp and tearDown, and with errors as they are
+                        begin, call = f"{node.name}.setUpClass()", f"{node.name}({name!r}).debug()"
                     elif prepare := methods.get("setup_method"):
-                        begin.append(f"_case.setup_method({', '.join(['None'] * (len(prepare.args.args) - 1))})")
-                    yield "\n".join([*begin, _call_of(method, self._rewriting.cases[method], f"_case.{name}")])
+                        begin += f"\n_case.setup_method({', '.join(['None'] * (len(prepare.args.args) - 1))})"
+                    yield f"{begin}\n{call}"
 
     def _bases(self, node: ast.ClassDef) -> Iterator[ast.ClassDef]:
         yield node
@@ -288,15 +285,6 @@ def _parsed(name: str) -> ast.AST:
         return ast.parse(name, mode="eval")
     except (SyntaxError, ValueError) as error:
         raise ConfigError(f"entry_points: got {name[:60]!r}, expected names") from error
-
-
-def _text(node: ast.stmt, lines: list[bytes], is_changed: bool) -> str:
-    if is_changed or getattr(node, "decorator_list", None):  # which stand before the node's own first line
-        return ast.unparse(node)
-    part = lines[node.lineno - 1 : node.end_lineno]
-    part[-1] = part[-1][: node.end_col_offset]
-    part[0] = part[0][node.col_offset :]
-    return b"\n".join(part).decode()
 
 
 def _is_idle(node: ast.stmt) -> bool:
