@@ -251,6 +251,8 @@ REFUSED = {
     "what must not be reached alone": "for i in range(3):\n    if add(i, 0) != i:\n        i\n        assert False",
     "the class of an object": "assert type(Sums()) is Sums",
     "skips": "import pytest\n@pytest.mark.skipif(True, reason='')\ndef test():\n    assert add(1, 2) == 3",
+    "patches by an attribute": "import unittest.mock\nwith unittest.mock.patch('os.name'):\n    assert add(1, 2) == 3",
+    "what is printed": "import sys\nassert add(sys.stdout.getvalue(), '') == '3'",
     "patches and captured output": "def test(capsys):\n    assert add(1, 2) == 3",
     "other packages": "import pandas as pd\nassert add(1, 2) == pd.DataFrame().size + 3",
     "async": "async def test():\n    assert add(1, 2) == 3",

@@ -84,14 +84,12 @@ class Rewriting(ast.NodeTransformer):
         imported = {(alias.asname or alias.name).partition(".")[0] for node in nodes if isinstance(node, ast.Import)
                     for alias in node.names}  # fmt: skip
         for node in nodes:
-            word = ""
-            if isinstance(node, ast.Name) and node.id not in bound:
-                word = node.id if node.id in _APART | _NOT_HERE else ""
-            elif isinstance(node, ast.Attribute) and getattr(node.value, "id", "") in imported | {"self", "mock"}:
-                word = node.attr if node.attr in _APART else ""
-            elif isinstance(node, ast.FunctionDef):
-                word = node.name if node.name in _HOOKS else ""
-            if word:
+            of_test = isinstance(node, ast.Name) and node.id not in bound and node.id in _APART | _NOT_HERE
+            if isinstance(node, ast.Attribute) and node.attr in _APART:
+                thing = ast.unparse(node.value)
+                of_test = thing in ("self", "mock") or thing.partition(".")[0] in imported
+            if of_test or (isinstance(node, ast.FunctionDef) and node.name in _HOOKS):
+                word = getattr(node, "id", getattr(node, "attr", getattr(node, "name", "")))
                 raise ConfigError(
                     f"tests: use {word}, but the program runs in a process of its own, without files: test what it "
                     "returns"
