@@ -168,12 +168,12 @@ def test_a_row_that_is_no_task_is_found_before_training():
 def test_tests_that_can_not_be_relied_on_are_found_before_training():
     judge = judge_of()
     judge.check([ROW | {"solution": "I add them up.", "prompt": ""}])  # columns that no judgement needs
-    caught = ROW | {"tests": ["try:\n    assert add(1, 2) == 3\nexcept Exception:\n    pass"]}
+    always = ROW | {"tests": ["assert (add(1, 2) == 3, 'a sum')"]}
     empty = ROW | {"tests": ["add(1, 2)"]}
     with pytest.raises(
-        ConfigError, match=r"2 of 3 rows cannot be relied on: .*failure is caught.*row 1.*has no assert.*row 3"
+        ConfigError, match=r"2 of 3 rows cannot be relied on: .*asserts a tuple.*row 1.*has no assert.*row 3"
     ) as told:
-        judge.check([caught, ROW, empty])
+        judge.check([always, ROW, empty])
     assert "check_code_tasks.py FILE --clean" in str(told.value) and "\n" not in str(told.value)
 
 

@@ -10,6 +10,7 @@ NOTE = "__what_becomes_of_an_assert__"  # called as NOTE(what, name of the code,
 IDENTITY = "__identity__"  # called as IDENTITY(operand) of `is`: references to one object of the program differ
 HELD, FAILED = "held", "failed"
 RAISED = "raised"  # its own expression raised, or a statement before it did in a block whose later part must raise
+ENDED = "ended"  # its own expression raised, where an iterator may be exhausted
 SKIPPED = "skipped"  # an exception left a block before the assert was evaluated
 LOOKED_AT = "looked at"  # such an exception was caught, and the handler acts on it
 EXPECTED = "expected"  # its own expression raised, in a block that must raise
@@ -23,6 +24,7 @@ _SIMPLE = (
     ast.Assert, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Delete, ast.Expr, ast.Import, ast.ImportFrom, ast.Pass,
 )  # fmt: skip
 _LEAVES = (ast.Return, ast.Continue, ast.Break)
+_ENDS = {"StopIteration", "StopAsyncIteration"}
 
 
 @dataclass
@@ -45,7 +47,7 @@ def noting(text: str, name: str) -> Code:
         return Code(text, asserts, True, compile(tree, name, "exec", dont_inherit=True, optimize=0))
     nodes = list(ast.walk(tree))
     asserts = [node for node in nodes if isinstance(node, ast.Assert) or _fails(node)]
-    noted = _Noting(name, set(_expecting(nodes)), set(_raising(nodes))).visit(tree)
+    noted = _Noting(name, set(_expecting(nodes)), set(_ending(nodes)), set(_raising(nodes))).visit(tree)
     code = compile(ast.fix_missing_locations(noted), name, "exec", dont_inherit=True)
     return Code(text, len(asserts), False, code)
 
@@ -85,6 +87,15 @@ def _expecting(nodes: list[ast.AST]) -> Iterator[ast.stmt]:
                     leaves = all(isinstance(handler.body[-1], _LEAVES) for handler in each.handlers)
                     if any(map(_fails, (*each.body, *each.orelse))) or (_fails(behind) and leaves):
                         yield each
+
+
+def _ending(nodes: list[ast.AST]) -> Iterator[ast.AST]:
+    """Yields the nodes that may exhaust an iterator: a handler or a `with` around them names StopIteration."""
+    for node in nodes:
+        handlers = [handler.type for handler in node.handlers] if isinstance(node, _TRIES) else []
+        contexts = [item.context_expr for item in node.items] if isinstance(node, ast.With) else []
+        if any(_ENDS & _names(each) for each in (*handlers, *contexts)):
+            yield from (each for part in node.body for each in ast.walk(part))
 
 
 def _is_to_raise(node: ast.AST) -> bool:
@@ -139,14 +150,14 @@ class _Noting(ast.NodeTransformer):
     an empty answer notes nothing.
     """
 
-    def __init__(self, name: str, expecting: set[ast.stmt], raising: set[ast.AST]):
-        self._name, self._expecting, self._raising = name, expecting, raising
+    def __init__(self, name: str, expecting: set[ast.stmt], ending: set[ast.AST], raising: set[ast.AST]):
+        self._name, self._expecting, self._ending, self._raising = name, expecting, ending, raising
 
     def visit_Assert(self, node: ast.Assert) -> list[ast.stmt]:
         fails = _at(node, ast.Assign([ast.Name(_FAILS, ast.Store())], ast.UnaryOp(ast.Not(), node.test)))
         failed = [self._note(FAILED, node), ast.Assert(ast.Constant(False), node.msg)]
         branch = _at(node, ast.If(_load(_FAILS), failed, []))
-        what = EXPECTED if node in self._raising else RAISED
+        what = EXPECTED if node in self._raising else ENDED if node in self._ending else RAISED
         return [self._guarded([fails], what), branch, self._note(HELD, node)]
 
     def visit_Raise(self, node: ast.Raise) -> list[ast.stmt]:

@@ -106,7 +106,7 @@ def _examine_one(test: str, setup: asserts.Code, entry_points: list[str], progra
                 skipped[:] = [(each, verdict) for each, verdict in skipped if each is not met]
         elif what == asserts.LOOKED_AT:
             skipped[:] = [(each, verdict) for each, verdict in skipped if each is not error]
-        elif not isinstance(error, _ENDS if what == asserts.SKIPPED else GeneratorExit):
+        elif not isinstance(error, _ENDS if what in (asserts.SKIPPED, asserts.ENDED) else GeneratorExit):
             verdict = _failed(error, _line(texts[name], error.__traceback__.tb_lineno), program)
             waiting = {asserts.SKIPPED: skipped, asserts.EXPECTED: expected}.get(what)
             program.note(*verdict) if waiting is None else waiting.append((error, verdict))
