@@ -38,8 +38,9 @@ Frames: 4 bytes of length, little endian, then a JSON object in ASCII.
                            the candidate has {"id", "f" or "h": number of an object, "op": what, "m": name, "a", "k"},
                            with "made": whether what extends a builtin is to be kept as an object; or of an iterator
                            {"id", "i": number, "a": [] or [what is sent to a generator]}
-    candidate -> examiner  {"id", "v": value}, beside an object "plain": the builtin that it extends; {"id", "same":
-                           index of the argument that it is}, {"id", "opaque": why, "truth"}, {"id", "method": true} or
+    candidate -> examiner  {"id", "v": value}, with an object "plain": the builtin that it extends, or where tests are
+                           not stateful "truth" and "called": whether it can be; {"id", "same": index of the argument
+                           that it is}, {"id", "opaque": why, "truth"}, {"id", "method": true} or
                            {"id", "exc": [class names of the MRO], "args": [number or text], "text": its own, "has":
                            attributes}; beside it "awaited": it is due when the test awaits it, "mut": {index: new
                            value} of the arguments that the call has changed, and "holds": {number of an object: what
