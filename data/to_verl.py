@@ -105,9 +105,7 @@ def compute_score(
     row = json.loads(extra_info["row"])
     [verdict] = _judge_of(config, tuple(row))([solution_str], [row])
     if not verdict.scored:
-        raise SandboxError(
-            f"{data_source}, row {extra_info['index']}: no verdict; see `python -m lib.sandbox --self-test`"
-        )
+        raise SandboxError(f"{data_source}, row {extra_info['index']}: no verdict; see `python -m judge --self-test`")
     return {
         "score": float(verdict.reward),
         "acc": float(verdict.match),

@@ -6,7 +6,6 @@ but for the entry scripts, which import `reward_function`. tests/test_order.py k
 core/         shared by all parts: errors, names, configs, statistics, the terminal
 run/          one run, on disk and over processes: its folder, checkpoints, streams, dashboards
 text/         strings in, strings out: numbers, answers, formats, chats, data sets
-sandbox/      runs programs of the model where they can do no harm; programming tasks
 model/        tensors: a frozen base with an adapter, the policy
 rewards/      judging what a model wrote
 generators/   sources of text: the policy, a server, a model beside it; caching and selecting what they wrote

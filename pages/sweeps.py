@@ -15,12 +15,12 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
+from judge.pool import cores
 from lib.core.config import SweepConfig
 from lib.core.console import Screen, duration
 from lib.core.errors import FINISHED, ConfigError
 from lib.run.machine import HERE, commit, cpu, packages
 from lib.run.runlog import RunLog, read_jsonl
-from lib.sandbox.pool import cores
 from pages.sweep_tables import FIGURES, last_values
 
 LOSS_POINTS = 20  # points of the training loss kept for a run without evaluations

@@ -1,4 +1,4 @@
-"""Runs every program of `tests/hostile/` in the sandbox and says what came of it. Needs Python alone.
+"""Runs every program of `judge/data/hostile/` in the sandbox and says what came of it. Needs Python alone.
 
     python tests/attack.py                      # on the highest rung that holds here
     python tests/attack.py --rung R3 --json     # on this one; a machine-readable last line
@@ -21,10 +21,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from lib.sandbox.corpus import attacks, controls, placed
-from lib.sandbox.isolation import try_rungs
-from lib.sandbox.launch import WorkerLost
-from lib.sandbox.worker import Program, Worker
+from judge.corpus import attacks, controls, placed
+from judge.isolation import try_rungs
+from judge.launch import WorkerLost
+from judge.worker import Program, Worker
 
 ATTACKS, CONTROLS = attacks(), controls()
 SECRET = "REMATCH_SECRET_OF_THE_TRAINER"
@@ -157,7 +157,7 @@ def things_of_this_machine(home: Path) -> set[str]:
             command = (folder / "cmdline").read_bytes()
         except OSError:
             continue
-        if b"lib.sandbox.jail.zygote" in command and is_ours(folder):
+        if b"judge.jail.zygote" in command and is_ours(folder):
             found.add(f"process {folder.name}")
     return found
 
@@ -170,7 +170,7 @@ def is_ours(process: Path) -> bool:
             command = (process / "cmdline").read_bytes()
         except OSError:
             return True
-        if b"lib.sandbox.jail.zygote" not in command:
+        if b"judge.jail.zygote" not in command:
             return False  # another sandbox of this machine
         process = Path("/proc", status.rpartition(")")[2].split()[1])
     return True

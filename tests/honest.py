@@ -1,9 +1,9 @@
-"""Runs the right programs of `tests/right/` in the sandbox and says which are refused. Needs Python alone, and numpy.
+"""Runs the right programs of `judge/data/right/` in the sandbox and says which are refused. Needs numpy alone.
 
     python tests/honest.py                      # on the highest rung that holds here
     python tests/honest.py --rung R3 --only numpy
 
-lib/sandbox/corpus.py says how they are written.
+judge/corpus.py says how they are written.
 """
 
 import argparse
@@ -13,10 +13,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from lib.sandbox.corpus import Right, right_programs
-from lib.sandbox.isolation import try_rungs
-from lib.sandbox.pool import Sandbox
-from lib.sandbox.worker import ProgramVerdict
+from judge.corpus import Right, right_programs
+from judge.isolation import try_rungs
+from judge.pool import Sandbox
+from judge.worker import ProgramVerdict
 
 
 def unexpected(each: Right, verdict: ProgramVerdict) -> str:

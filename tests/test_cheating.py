@@ -16,6 +16,8 @@ from accelerate import Accelerator
 
 from data import build_tiny_code, build_tiny_sums
 from engine import Completion
+from judge import pool
+from judge.parsing import same_answer
 from lib.core.config import ScoreConfig, ScoreTrain, SweepConfig, load
 from lib.core.errors import ConfigError
 from lib.rewards.judge import Verdict
@@ -32,8 +34,6 @@ from lib.rl.sequential import majority_votes, success_at_k
 from lib.rl.task import load_data
 from lib.rl.tree import Answer, Group, nodes
 from lib.rl.watch import Watch
-from lib.sandbox import pool
-from lib.text.parsing import same_answer
 from pages.sweeps import plan
 
 ROOT = Path(__file__).parent.parent
@@ -181,7 +181,7 @@ def programs_of(row):
         "exit at once": "import os\nos._exit(0)", "no error": "def f(x): raise StopIteration",
         "a failed assert": "def f(x): raise AssertionError", "verdicts printed": "print('pass '*3)\ndef f(x): return 0",
         "pipes": "import os\nfor d in range(3,30):\n try: os.write(d,b'pass')\n except OSError: pass\n" + wrong,
-        "patched": "import lib.sandbox.jail.examiner as e\ne._examine_one=lambda *a:('pass','')\ndef f(x): return 0",
+        "patched": "import judge.jail.examiner as e\ne._examine_one=lambda *a:('pass','')\ndef f(x): return 0",
         "frames": "import sys\ndef f(x):\n g=sys._getframe()\n while g.f_back: g=g.f_back\n return str(g.f_locals)",
         "memory": "import gc\ndef f(x):\n for o in gc.get_referents(*gc.get_objects()):\n"
                   "  if type(o)==str and o.startswith('assert f(%d)'%x): return int(o.split()[-1])\n return 0",

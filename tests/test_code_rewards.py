@@ -14,13 +14,13 @@ from helpers.leaves import by_rollout, changed, rollouts_of
 
 import train
 from data.builders import write_rows
+from judge import pool
+from judge.worker import CaseVerdict, ProgramVerdict
 from lib.core.config import ScoreConfig, load
 from lib.core.errors import ConfigError, NumericError
 from lib.core.registry import register_reward
 from lib.rl.score import ScoreRun
 from lib.rl.task import load_task
-from lib.sandbox import pool
-from lib.sandbox.worker import CaseVerdict, ProgramVerdict
 
 ROOT = Path(__file__).parent.parent
 ROW = {"prompt": "Define `add(a, b)`.", "tests": ["assert add(1, 2) == 3", "assert add(2, 2) == 4"]}

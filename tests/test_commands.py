@@ -44,8 +44,8 @@ LESS = {  # what is added to a command, so that it has little to do
     ".venv/bin/python train.py --config my_task.yaml model.adapter=outputs/my-sft/final": f"{LITTLE} run_name=on-sft",
     MERGE: "",
     ".venv/bin/python data/check_code_tasks.py my_tasks.jsonl": "",
-    ".venv/bin/python -m lib.sandbox --self-test": "--allow-unsafe",
-    ".venv/bin/python -m lib.sandbox my_program.py --tests my_tests.py": "--allow-unsafe",
+    ".venv/bin/python -m judge --self-test": "--allow-unsafe",
+    ".venv/bin/python -m judge my_program.py --tests my_tests.py": "--allow-unsafe",
 }
 TASK = {
     "prompt": "Define `add(a, b)`: their sum.", "tests": ["assert add(1, 2) == 3", "assert add(5, 5) == 10"],

@@ -19,6 +19,8 @@ import report
 import train
 from data.builders import write_rows
 from engine import Completion
+from judge import pool
+from judge.tasks import read_task
 from lib.core.config import FromScratch, Generation, Prompts, ScoreConfig, load
 from lib.core.errors import ConfigError, run_script
 from lib.core.registry import Judged
@@ -33,8 +35,6 @@ from lib.rl.feedback.contract import Surroundings, Written
 from lib.rl.feedback.tool import calls_in
 from lib.rl.task import load_data
 from lib.rl.tree import Sampling, nodes, sample
-from lib.sandbox import pool
-from lib.sandbox.tasks import read_task
 from pages.sweep_tables import Figure, value_of
 
 CHATML = (

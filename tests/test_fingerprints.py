@@ -90,7 +90,7 @@ FILES = {
     "def paid(predictions):\n    return [count(p) * words.WORTH for p in predictions]\n",
     "my_rewards/begins.py": "from lib.core.registry import register_reward\nfrom my_rewards.judge import paid\n"
     "def begin(text, row):\n    return 1\nregister_reward('paid', begin=begin)(paid)\n",
-    "my_rewards/words.py": "from lib.text.parsing import last_boxed\nWORTH = 2\n",
+    "my_rewards/words.py": "from judge.parsing import last_boxed\nWORTH = 2\n",
     "my_rewards/numbers_of.py": "def count(text):\n    from my_rewards import late\n    return len(text)\n",
     "my_rewards/late.py": "LATE = 1\n",
     "my_rewards/unused.py": "UNUSED = 1\n",

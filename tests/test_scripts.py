@@ -28,6 +28,7 @@ import rl_train_gspo_selfplay
 import train
 from data.builders import write_rows
 from engine import Completion
+from judge.parsing import same_answer
 from lib.core.clock import PHASES
 from lib.core.config import ScoreConfig, load
 from lib.core.errors import ConfigError
@@ -37,7 +38,6 @@ from lib.rl.prompts import Prompt
 from lib.rl.sequential import majority_votes, vote
 from lib.rl.task import load_data
 from lib.rl.tree import Answer, Group
-from lib.text.parsing import same_answer
 
 ROOT = Path(__file__).parent.parent
 REAL = ("arithmetic", "gsm8k", "math")

@@ -14,12 +14,12 @@ import evaluate
 import report
 import train
 from engine import Completion
+from judge.parsing import same_answer
 from lib.rewards.judge import Verdict
 from lib.rl.evaluation import answers_of, summarise
 from lib.rl.prompts import Prompt
 from lib.rl.sequential import majority_votes, success_at_k
 from lib.rl.tree import Answer, Group
-from lib.text.parsing import same_answer
 
 ALONE = Accelerator()
 STOPPING = ("prompts.stop=verdict", "train.attempts=3", "eval.attempts=4", "prompts.feedback=none")

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from conftest import fewer, long, part
 
-from lib.sandbox.pool import Sandbox
-from lib.sandbox.tasks import CodeTask
-from lib.sandbox.trials import check
+from judge.pool import Sandbox
+from judge.tasks import CodeTask
+from judge.trials import check
 
 ROOT = Path(__file__).parent.parent
 FILE = ROOT / "data/code_tasks.jsonl"

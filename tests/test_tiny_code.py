@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from judge import pool
+from judge.pool import Sandbox
+from judge.tasks import read_task, static_problems
+from judge.trials import ignorant_programs
 from lib.rewards.programs import check_public, first_failures
-from lib.sandbox import pool
-from lib.sandbox.pool import Sandbox
-from lib.sandbox.tasks import read_task, static_problems
-from lib.sandbox.trials import ignorant_programs
 
 ROOT = Path(__file__).parent.parent
 SPLITS = ("sft", "train", "test")

@@ -19,16 +19,16 @@ from test_chats import GEMMA, LLAMA3, MISTRAL, QWEN3, labeller_of
 import collect_rollouts
 import lib.generators.local
 import sft_train
+from judge import pool
+from judge.parsing import split_reasoning
 from lib.core.config import ChatSampling, CollectConfig, FromScratch, Thinking, Tools
 from lib.core.errors import ConfigError, NumericError
 from lib.generators.local import LocalModel, load_local
 from lib.generators.protocol import Call, Reply, ReplyError, Request, Usage
 from lib.model.scratch import build
-from lib.sandbox import pool
 from lib.text.calls import native_calls
 from lib.text.chats import as_chat
 from lib.text.labels import UNTRAINED, Labeller
-from lib.text.parsing import split_reasoning
 from lib.tools.loop import ToolLoop
 from lib.tools.toolbox import Toolbox
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from judge import pool
 from lib.core.config import Tools
 from lib.core.errors import ConfigError, SandboxError
-from lib.sandbox import pool
 from lib.tools.toolbox import Toolbox
 
 MINE = '''
@@ -446,7 +446,7 @@ def test_a_sandbox_that_fails_ends_the_run(monkeypatch):
 
 
 def test_a_sandbox_that_loses_one_program_says_so(monkeypatch):
-    from lib.sandbox.worker import ProgramRun
+    from judge.worker import ProgramRun
 
     class Failing:
         size = 1

@@ -7,11 +7,11 @@ import json
 import pytest
 
 import reward_function  # noqa: F401  (what a script for TRL imports)
+from judge import pool
 from lib.core.config import Reward
 from lib.core.registry import rewards
 from lib.rewards.judge import Judge, as_trl_reward
 from lib.rewards.routing import JudgeByTask
-from lib.sandbox import pool
 
 THOUGHT = "<think>{}</think><answer>{}</answer>"
 PROGRAM = "```python\ndef add(a, b):\n    return a {} b\n```\nFinal answer: above"

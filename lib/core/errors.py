@@ -18,24 +18,14 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
+from judge.errors import FINISHED, ConfigError, SandboxError, UserError, first_line
 from lib.core.output import protect_output
 
-FINISHED = 0
+__all__ = ["FINISHED", "ConfigError", "SandboxError", "UserError", "first_line"]
+
 INTERRUPTED = 130  # Ctrl-C, after a checkpoint if there is a run
 TERMINATED = 143  # SIGTERM or SIGHUP, after a checkpoint
 END_SECONDS = 5.0  # time for threads left by a reward to end
-
-
-class UserError(Exception):
-    """Base class: an entry script prints the message, without a traceback, and exits with `exit_code`."""
-
-    exit_code = 1
-
-
-class ConfigError(UserError):
-    """A mistake in the config, the command line or the data; found before anything is trained."""
-
-    exit_code = 2
 
 
 class NumericError(UserError):
@@ -48,12 +38,6 @@ class OutOfMemory(UserError):
     """Memory ran out; the message names the knobs that help."""
 
     exit_code = 4
-
-
-class SandboxError(UserError):
-    """The sandbox does not start, or fails too often for the rewards to be trusted."""
-
-    exit_code = 5
 
 
 class ApiError(UserError):
@@ -131,11 +115,6 @@ def storage_remedy(error: BaseException | None = None) -> str:
         is_bounded = resource.getrlimit(resource.RLIMIT_FSIZE)[0] != resource.RLIM_INFINITY
         number = int(buried[1]) if buried else errno.EFBIG if is_bounded else errno.ENOSPC
     return REMEDIES.get(number, "free some space")
-
-
-def first_line(error: BaseException) -> str:
-    """Returns the first line of an error's message, or else the name of its type."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
 NO_MEMORY = ("DefaultCPUAllocator", "CUDA error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED")

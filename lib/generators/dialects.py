@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
+from judge.parsing import opening_of, split_reasoning, writable
 from lib.core.config import Endpoint, Thinking
 from lib.generators.protocol import Call, Reply, Request, Usage
-from lib.text.parsing import opening_of, split_reasoning, writable
 
 
 class Declined(Exception):

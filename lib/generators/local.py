@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from engine import Completion, Decoding, Turn
+from judge.parsing import opening_of, split_reasoning
 from lib.core.config import CollectConfig, Thinking
 from lib.generators.native import generate
 from lib.generators.protocol import Call, Reply, ReplyError, Request, Usage
@@ -16,7 +17,6 @@ from lib.model.policy import Policy, stop_ids
 from lib.run.hub import local_adapter
 from lib.text.calls import native_calls
 from lib.text.chats import as_message
-from lib.text.parsing import opening_of, split_reasoning
 from lib.text.templates import PLAIN, Outside, switch_thinking
 
 GATHER_SECONDS = 0.01  # until callers whose replies came together have sent their next requests

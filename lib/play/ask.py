@@ -7,6 +7,7 @@ from pathlib import Path
 
 import torch
 
+from judge.worker import shown
 from lib.core.config import SelfPlayConfig
 from lib.core.console import Screen
 from lib.generators.remote import remote_of, spent
@@ -17,7 +18,6 @@ from lib.rl.curriculum import Sampler
 from lib.rl.task import Task
 from lib.rl.tree import Group, Sampling, sample
 from lib.run.adapter_files import load_adapter
-from lib.sandbox.worker import shown
 
 STEP = 0  # the step whose rows and seeds are used
 

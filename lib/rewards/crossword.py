@@ -4,9 +4,9 @@ import re
 import unicodedata
 from typing import Literal
 
+from judge.parsing import tag_blocks
 from lib.core.errors import ConfigError
 from lib.core.registry import Judged, register_reward
-from lib.text.parsing import tag_blocks
 
 READINGS = ("strict", "tolerant")
 _CONTAINS = ("any", "contiguous", "word")

@@ -12,10 +12,7 @@ import threading
 import unicodedata
 from functools import lru_cache
 
-from lib.core.errors import ConfigError
-from lib.core.killable import Died, ProcessPool, Refused, Unusable
-from lib.core.registry import Judged, register_extractor, register_matcher, register_reward
-from lib.text.parsing import (
+from judge.parsing import (
     FULL_STOP,
     as_number,
     is_name,
@@ -26,7 +23,10 @@ from lib.text.parsing import (
     special_characters,
     tag_blocks,
 )
-from lib.text.quantities import Numeral, marked_number, numerals, plain, read_unit, same_unit
+from judge.quantities import Numeral, marked_number, numerals, plain, read_unit, same_unit
+from lib.core.errors import ConfigError
+from lib.core.killable import Died, ProcessPool, Refused, Unusable
+from lib.core.registry import Judged, register_extractor, register_matcher, register_reward
 
 _LONGEST_READ = 20_000  # characters at the end of a text: no honest answer stands further from the end
 _FINAL_ANSWER = re.compile(r"final answer is:?\s*", re.IGNORECASE)
@@ -146,7 +146,7 @@ def identity(text: str) -> str:
 def gsm8k_hash(text: str) -> str:
     r"""Returns the last `<answer>`; else the number behind the last `####`; else a boxed or bold one; else the last.
 
-    Numbers are read as everywhere (lib/text/quantities.py), without commas, currency and unit, and never in part. Text
+    Numbers are read as everywhere (judge/quantities.py), without commas, currency and unit, and never in part. Text
     behind `####` that is not one number, such as `2 + 3`, `5:30` or `18 or 19`, is returned unchanged. Among several
     numbers in a line, the boxed or bold one counts, as in `**18** for 2 days`; behind `####`, also the first one before
     words.
@@ -212,7 +212,7 @@ def _is_bare_formula(text: str) -> bool:
 
 @register_matcher("exact")
 def exact(prediction: str, target: str) -> bool:
-    """Tells whether two answers are equal but for letter case, or equal as numbers: `lib.text.parsing.same_answer`."""
+    """Tells whether two answers are equal but for letter case, or equal as numbers: `judge.parsing.same_answer`."""
     return same_answer(prediction, target)
 
 

@@ -4,6 +4,8 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from judge import pool
+from judge.parsing import peel, unchanged
 from lib.core import registry
 from lib.core.config import Reward, weights_of
 from lib.core.errors import ConfigError, Overdue, RewardError
@@ -11,9 +13,7 @@ from lib.core.interrupts import Overtime
 from lib.core.registry import Judged, blamed_on, did_you_mean
 from lib.rewards import crossword, formula, generated, programs, rush_hour, tags  # noqa: F401  (they register themselves)
 from lib.rewards.function import SUPPLIED, RewardFunction
-from lib.sandbox import pool
 from lib.text.formats import PLACES
-from lib.text.parsing import peel, unchanged
 
 MOST_EXPLAINED = 8  # predictions per step or evaluation
 CUT = "cut off by the token limit"  # what is malformed about a text that does not end, whatever it has so far

@@ -1,7 +1,7 @@
 """Programs, judged by tests in a sandbox: the rewards `code` and `code_tests`, and the extractor `code`.
 
 A row of the data set has `tests` (pieces of Python with asserts) or `stdio` (inputs, and what must be printed); the
-class `CodeTask` of `lib/sandbox/tasks.py` has all the keys. Accuracy counts programs that pass every test of theirs.
+class `CodeTask` of `judge/tasks.py` has all the keys. Accuracy counts programs that pass every test of theirs.
 Equal programs are run once, and beside the model that still writes others.
 """
 
@@ -13,13 +13,13 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from judge.parsing import last_code, well_formed_code, without_thinking
+from judge.pool import shared
+from judge.questions import asked_twice
+from judge.tasks import CodeTask, read_task, static_problems
+from judge.worker import Program, ProgramVerdict, shown
 from lib.core.errors import ConfigError
 from lib.core.registry import Judged, did_you_mean, register_extractor, register_reward
-from lib.sandbox.pool import shared
-from lib.sandbox.questions import asked_twice
-from lib.sandbox.tasks import CodeTask, read_task, static_problems
-from lib.sandbox.worker import Program, ProgramVerdict, shown
-from lib.text.parsing import last_code, well_formed_code, without_thinking
 
 SHORT, LONG = 200, 500  # words: up to SHORT the whole bonus is paid, from LONG on none of it
 _log = logging.getLogger("rematch.rewards")
@@ -118,7 +118,7 @@ class Failure(NamedTuple):
     """A public test that a program failed."""
 
     test: str  # with its input and what is expected
-    verdict: str  # one of VERDICTS in lib/sandbox/worker.py
+    verdict: str  # one of VERDICTS in judge/worker.py
     why: str
 
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from judge.parsing import quantity, split_reasoning, without_special_tokens, without_thinking
+from judge.quantities import numerals
 from lib.core.clock import phase
 from lib.rewards.judge import Judge
 from lib.rl.prompts import Prompt
 from lib.text.calls import last_json_object
-from lib.text.parsing import quantity, split_reasoning, without_special_tokens, without_thinking
-from lib.text.quantities import numerals
 
 LONGEST_READ = 20_000  # characters: the rest is ignored
 _FENCED = re.compile(r"(`{3,}|~{3,}).*?(?:\1|\Z)", re.DOTALL)

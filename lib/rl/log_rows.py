@@ -5,11 +5,11 @@ from math import isfinite
 from statistics import fmean
 from typing import Any
 
+from judge.parsing import split_reasoning
 from lib.core.config import ATTEMPT, Thinking
 from lib.core.stats import percentiles
 from lib.rl.prompts import question_of
 from lib.rl.tree import Answer, Group, paths
-from lib.text.parsing import split_reasoning
 
 LONGEST_TEXT = 20_000  # characters of a text in generations.jsonl; a server may write megabytes at every step
 

@@ -26,6 +26,7 @@ import torch
 from accelerate import Accelerator
 
 from engine import Completion
+from judge.parsing import unchanged
 from lib.core import stats
 from lib.generators.reply_cache import key_of
 from lib.model.policy import Policy
@@ -34,7 +35,6 @@ from lib.rl.corrections import CorrectionPrompts
 from lib.rl.evaluation import ROWS_AT_ONCE, group_of, rate
 from lib.rl.tree import Answer, Group, Sampling, judged, sample
 from lib.run.distributed import collect
-from lib.text.parsing import unchanged
 
 CONTEXTS = ("own", "other", "right", "random")
 SPLITS = {"": None, "_own_wrong": False, "_own_right": True}  # of all questions, and by whether y1 is right

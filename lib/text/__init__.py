@@ -1,7 +1,5 @@
 """Strings in, strings out: reading answers from texts, and loading texts.
 
-quantities    the number that a text states, and its unit
-parsing       tags, boxed answers, numbers, code blocks
 calls         tool calls and other JSON, broken or not
 formats       the declared format of a text, and the one place in it where its answer may stand
 rush_hour     boards and moves of the puzzle, read and replayed

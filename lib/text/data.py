@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, compress
 from typing import NamedTuple
 
+from judge.parsing import writable
 from lib.core.config import Dataset, SFTDataset, Source
 from lib.core.errors import ConfigError
 from lib.core.registry import did_you_mean
-from lib.text.parsing import writable
 from lib.text.tables import KEY, Row, Table, read_tables
 
 

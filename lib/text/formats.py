@@ -15,7 +15,7 @@ Every function takes any string, never raises, and runs in linear time.
 import re
 from typing import NamedTuple
 
-from lib.text.parsing import closing_brace
+from judge.parsing import closing_brace
 
 BLANKS = " \t\r\n"  # for strip(), which by default removes control characters too
 _THINK = re.compile(r"<(/?)think>")

@@ -16,10 +16,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from judge.parsing import without_special_tokens, writable
 from lib.core.config import ChatSampling
 from lib.generators.protocol import Call, ChatGenerator, Reply, ReplyError, Request, Usage
 from lib.text.calls import last_json_object, read_json
-from lib.text.parsing import without_special_tokens, writable
 from lib.tools.toolbox import Toolbox, wire_name
 
 SPECIFICATION = """You can use tools. End every message with exactly one JSON object, and write nothing behind it.

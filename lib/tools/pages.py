@@ -10,10 +10,10 @@ import zlib
 from collections.abc import AsyncIterator
 from typing import Any
 
+from judge.parsing import without_special_tokens
+from judge.pool import cores
 from lib.core.errors import ConfigError
 from lib.core.killable import Died, ProcessPool, Refused, Unusable
-from lib.sandbox.pool import cores
-from lib.text.parsing import without_special_tokens
 
 CUT = "\n[cut]"
 PARSE_SECONDS = 10.0  # per page, 3 of them on the CPU: less than a deadline, so that a bad page starves no other

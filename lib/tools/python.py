@@ -4,9 +4,9 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from judge import pool
+from judge.worker import Program
 from lib.core.registry import register_tool
-from lib.sandbox import pool
-from lib.sandbox.worker import Program
 
 
 @register_tool("python.run")

@@ -233,7 +233,7 @@ class Reward(TaskReward):
 
 
 class SandboxSettings(Section):
-    """Where rewards run programs of the model: `python -m lib.sandbox --self-test` tells what holds on a machine."""
+    """Where rewards run programs of the model: `python -m judge --self-test` tells what holds on a machine."""
 
     workers: Count | None = None  # programs run at once; null: one per core, shared by the processes of this run
     allow_unsafe: bool = False  # true: run programs even if nothing protects this machine

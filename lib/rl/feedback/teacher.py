@@ -8,6 +8,7 @@ said without feedback.
 import contextlib
 from collections.abc import Iterator, Sequence
 
+from judge.parsing import without_special_tokens
 from lib.core.config import Prompts
 from lib.generators.protocol import Reply, Request
 from lib.generators.remote import Remote
@@ -15,7 +16,6 @@ from lib.generators.reply_cache import seed_of
 from lib.rl.feedback.contract import Feedback, Surroundings, Written
 from lib.rl.hints import clean, leaks
 from lib.rl.prompts import filled
-from lib.text.parsing import without_special_tokens
 
 SECTION = "prompts.teacher"  # of the config
 

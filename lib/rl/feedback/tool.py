@@ -8,10 +8,10 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from judge.worker import shown
 from lib.core.config import Prompts, Tools
 from lib.rl.feedback.contract import MOST_SHOWN, Feedback, Written
 from lib.rl.prompts import filled
-from lib.sandbox.worker import shown
 from lib.text.calls import last_json_object, native_calls, read_json
 from lib.tools.toolbox import Toolbox, wire_name
 

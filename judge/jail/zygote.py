@@ -1,0 +1,351 @@
+"""The process that forks: small, trusted, started once per worker. It keeps its two children's time, and kills them.
+
+It is executed, never forked from the trainer: a fork of a process with gigabytes of heap takes 70 to 140 ms, one of
+this process takes one. What the children may need is imported before they exist.
+"""
+
+import _signal
+import _thread
+import contextlib
+import gc
+import importlib
+import math
+import os
+import random
+import resource
+import select
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+from judge.jail import candidate, examiner, kernel, wire
+
+EXAMINER_MEMORY = 256 << 20  # bytes on top of the program's limit
+EXAMINER_SECONDS = 0.4  # time left for the examiner once the program's is over
+THREAD_STACK = 1 << 20  # bytes; the usual 8 MB each would count against a program's memory
+WALL_FACTOR = 5  # wall seconds that count as one where `CoreClock` hardly moves; more if a quota leaves under a core
+LARGEST_CROWD = 128  # threads of one program, where all programs share one limit
+LAST_PID = 1000  # before a program's, where its numbers are its own
+GLANCE = 0.05  # seconds between two counts of these threads
+Step = tuple[Callable[..., Any], tuple]  # a call
+_SIGCHLD, _SIG_DFL = int(signal.SIGCHLD), int(signal.SIG_DFL)  # without the enum that `signal.signal` works on
+
+# Loaded beforehand: a module listed here costs every program a little, an unlisted one costs its importer far more.
+COMMON = """
+abc ast bisect cmath collections collections.abc contextlib copy dataclasses datetime decimal enum fractions functools
+heapq io itertools json math numbers operator random re statistics string textwrap time traceback types typing
+"""
+
+
+def main() -> None:
+    """Serves jobs from the socket whose number is the only argument, until its other end is closed."""
+    owner = socket.socket(fileno=int(sys.argv[1]))
+    settings = wire.read_frame(owner.fileno())
+    os.environ.clear()
+    kernel.hide_memory()  # before there is a child that could look
+    zygote = Zygote(owner, settings)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # until now errors went to the owner
+    told = {"bounds_threads": zygote.bounds_threads, "shares_threads": zygote.shares_threads}
+    wire.write_frame(owner.fileno(), told)
+    with contextlib.suppress(EOFError, ConnectionError):
+        zygote.serve()
+
+
+class Zygote:
+    """One job at a time: two children, a clock, and a report on how they ended."""
+
+    def __init__(self, owner: socket.socket, settings: dict):
+        self._owner = owner
+        if settings["seccomp"]:
+            candidate.pair = _pair  # of event loops, for tests too
+        sys.path[:] = settings["path"] + settings["path_beforehand"]
+        for name in settings["modules"]:
+            importlib.import_module(name)
+        if settings["in_memory"]:
+            from judge.jail import library
+
+            for name in library.extensions(settings["path"]):
+                with contextlib.suppress(ImportError):  # its C library is not installed
+                    importlib.import_module(name)
+            sys.meta_path.insert(0, library.Library(settings["path"]))
+        sys.path[:] = settings["path"]
+        files = settings["readable"], settings["listed"]
+        self._ruleset = kernel.landlock_ruleset(*files) if settings["landlock"] else None
+        self._filter = None
+        if settings["seccomp"]:
+            self._filter = kernel.SeccompFilter(kernel.seccomp_filter())
+        self._user = settings["user"]
+        os.chdir("/")
+        _thread.stack_size(THREAD_STACK)
+        self.bounds_threads = kernel.bounds_processes(self._user)
+        # the limit counts all of a user's processes: each worker of root has its own user, others at best a namespace
+        own = os.geteuid() == 0 or (settings["namespace"] and kernel.counts_from_here(self._user))
+        self.shares_threads = not own and self.bounds_threads
+        self._processes = settings["threads"] + (0 if own else settings["others"])
+        self._wall_factor = settings["wall_factor"]
+        kernel.set_common_limits()
+        self._wakes, wakes = os.pipe()
+        os.set_blocking(self._wakes, False)
+        os.set_blocking(wakes, False)
+        signal.set_wakeup_fd(wakes)
+        signal.signal(signal.SIGCHLD, lambda *_: None)  # only so that the pipe above is written to
+        self._last_pid = kernel.own_processes() if settings["namespace"] else None
+        self._leaving, self._giving_up, self._locking = self._same_for_all()
+        gc.collect()
+        gc.freeze()  # otherwise the children's collector would copy every page
+
+    def serve(self) -> None:
+        """Serves jobs until the owner's end is closed, then raises EOFError or ConnectionError."""
+        while True:
+            job, fds = self._receive()
+            begun, begins = os.pipe()  # closed by the program once it is set up, before its first byte runs
+            made = self._scripted if job["mode"] == "script" else self._examined
+            children = made(job, fds, begins)
+            os.close(begins)
+            report = self._watch(children, job["cpu"], begun)
+            os.close(begun)
+            wire.write_frame(self._owner.fileno(), report)
+
+    def _receive(self) -> tuple[dict, list[int]]:
+        data, fds, _, _ = socket.recv_fds(self._owner, 1 << 16, 8)
+        if not data:
+            raise EOFError
+        return wire.unframed(data[4:]), fds
+
+    def _examined(self, job: dict, fds: list[int], begins: int) -> "dict[str, Child]":
+        program, tests, requests_out, requests_in, replies_out, replies_in, verdict = fds
+        # opened anew: a descriptor shared with another program would keep the flags that this one sets
+        nothing = [os.open(os.devnull, os.O_RDWR) for _ in range(2)]
+        answers = program, requests_out, replies_in, begins
+        exam = tests, requests_in, replies_out, verdict
+        answering = (candidate.answer_calls, (*answers, job["stateful"]))
+        pids = self._forked(
+            [*self._entering(job, answers, nothing[:1] * 3), answering],
+            [*self._entering(job, exam, nothing[1:] * 3, EXAMINER_MEMORY), (examiner.examine, exam)],
+        )
+        for fd in (*fds, *nothing):
+            os.close(fd)
+        return {role: Child(pid) for role, pid in zip(("program", "examiner"), pids, strict=True)}
+
+    def _scripted(self, job: dict, fds: list[int], begins: int) -> "dict[str, Child]":
+        run = (candidate.run_script, (fds[0], begins))
+        [pid] = self._forked([*self._entering(job, (fds[0], begins), fds[1:]), run])
+        for fd in fds:
+            os.close(fd)
+        return {"program": Child(pid)}
+
+    def _forked(self, *works: list[Step]) -> list[int]:
+        """Forks a child for each list of calls; it makes these and exits. Returns the process IDs."""
+        pids = []
+        if self._last_pid is not None:
+            os.pwrite(self._last_pid, b"%d" % LAST_PID, 0)  # all programs and their threads get the same numbers
+        for steps in works:
+            pid = kernel.fork()
+            if not pid:
+                _make(steps)
+            pids.append(pid)
+        return pids
+
+    def _entering(self, job: dict, keep: tuple[int, ...], standard: list[int], more_memory: int = 0) -> list[Step]:
+        """Returns the calls by which a child enters the jail. It keeps some descriptors, and gets standard streams.
+
+        All is worked out before the fork: each page that a child writes to must be copied, if only to count references.
+        """
+        memory = kernel.mapped_bytes() + job["memory"] + more_memory
+        seed = job["seed"] + bool(more_memory)  # the examiner draws other numbers than the program
+        ruleset = () if self._ruleset is None else (self._ruleset,)
+        return [
+            *self._leaving,
+            *((os.dup2, (fd, number)) for number, fd in enumerate(standard)),
+            *((os.closerange, gap) for gap in _gaps({0, 1, 2, *keep, *ruleset})),
+            *self._giving_up,
+            *((resource.setrlimit, limit) for limit in kernel.own_limits(memory, job["cpu"], self._processes)),
+            (random.seed, (seed,)),
+            *([(sys.modules["numpy"].random.seed, (seed % (1 << 32),))] if "numpy" in sys.modules else []),
+            *self._locking,
+        ]
+
+    def _same_for_all(self) -> tuple[list[Step], list[Step], list[Step]]:
+        """Returns calls of every child: before it gets its descriptors, before its limits, and last of all."""
+        leaving = [(os.chdir, ("/",)), (os.setsid, ()), (signal.set_wakeup_fd, (-1,))]
+        leaving.append((_signal.signal, (_SIGCHLD, _SIG_DFL)))
+        user = self._user
+        become = [(os.setgroups, ([],)), (os.setresgid, (user, user, user)), (os.setresuid, (user, user, user))]
+        giving_up = [
+            *(become if os.geteuid() == 0 and kernel.can_become(user) else []),
+            (kernel.hide_memory, ()),  # a change of user may have undone it
+            (kernel.die_with, (os.getpid(),)),
+            (kernel.give_up_capabilities, ()),
+        ]
+        locking = []
+        if self._ruleset is not None:
+            locking += [(kernel.enter_landlock, (self._ruleset,)), (os.close, (self._ruleset,))]
+        if self._filter is not None:
+            locking.append((self._filter.enter, ()))
+        return leaving, giving_up, locking
+
+    def _watch(self, children: "dict[str, Child]", limit: float, begun: int) -> dict:
+        """Waits for the children, kills the overdue and reports. Time counts from when the pipe `begun` is closed."""
+        clock = CoreClock(list(children.values()), self._wall_factor)
+        program, last = children["program"], children.get("examiner", children["program"])
+        overdue = crowd = False
+        poll = select.poll()
+        poll.register(self._wakes, select.POLLIN)
+        poll.register(self._owner.fileno(), 0)  # for hang-up only: the next job comes after the report
+        poll.register(begun, 0)
+        while last.reap() is None:
+            program.reap()
+            left = limit + (EXAMINER_SECONDS if overdue else 0) - clock.seconds()
+            if left <= 0:
+                (last if overdue else program).kill()
+                overdue = True
+                left = EXAMINER_SECONDS
+            pause = GLANCE if self.shares_threads else 1
+            ready = {fd for fd, _ in poll.poll(math.ceil(1000 * min(left, pause)) + 1)}
+            if self.shares_threads and not crowd and program.threads() > LARGEST_CROWD:
+                program.kill()
+                crowd = True
+            if self._owner.fileno() in ready:
+                raise EOFError  # the owner is gone; our children die with us
+            if begun in ready:
+                poll.unregister(begun)
+                clock.restart()  # entering the jail counts for no one
+            self._drain()
+        seconds = clock.seconds()
+        program.reap()
+        struck = any(not child.killed and child.status == signal.SIGKILL for child in children.values())
+        program.kill()
+        program.reap(wait=True)
+        self._drain()
+        return {
+            "ended": {role: child.status for role, child in children.items()},
+            "seconds": round(seconds, 6),
+            "cpu": program.cpu_seconds,
+            "memory": program.peak_bytes,
+            "overdue": overdue,
+            "crowd": crowd,
+            "struck": struck,
+        }
+
+    def _drain(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            os.read(self._wakes, 4096)
+
+
+class _End:
+    """A counter with the methods of a socket: an asyncio event loop wakes itself by it, since pipes are refused."""
+
+    def __init__(self, fd: int):
+        self.fileno, self.close, self.setblocking = lambda: fd, lambda: os.close(fd), lambda on: os.set_blocking(fd, on)
+        self.recv, self.send = lambda _: os.eventfd_read(fd) and b"\0", lambda _: os.eventfd_write(fd, 1)
+
+
+def _pair(*_: Any) -> tuple[_End, _End]:
+    """Returns two connected ends, in place of `socket.socketpair`."""
+    fd = os.eventfd(0)
+    return _End(fd), _End(os.dup(fd))
+
+
+def _make(steps: list[Step]) -> NoReturn:
+    """Makes the calls and ends this process."""
+    try:
+        for call, arguments in steps:
+            call(*arguments)
+    except BaseException:  # others may learn only that it ended
+        os._exit(70)
+    os._exit(0)
+
+
+def _gaps(keep: set[int]) -> Iterator[tuple[int, int]]:
+    """Yields the first and the last but one number of each range of descriptors that are not in `keep`."""
+    start = 0
+    for fd in [*sorted(keep), 1 << 16]:
+        if start < fd:  # an empty range at 0 would close everything
+            yield start, fd
+        start = fd + 1
+
+
+class Child:
+    """A child process that only we reap, so that its ID cannot belong to another process when it is killed."""
+
+    def __init__(self, pid: int):
+        self.pid = pid
+        self.status: int | None = None  # as from waitpid
+        self.killed = False  # by us
+        self.cpu_seconds = 0.0
+        self.peak_bytes = 0
+
+    def reap(self, wait: bool = False) -> int | None:
+        """Returns its wait status if it has ended, else None. `wait`: blocks until then."""
+        if self.status is None:
+            pid, status, usage = os.wait4(self.pid, 0 if wait else os.WNOHANG)
+            if pid:
+                self.status = status
+                self.cpu_seconds = round(usage.ru_utime + usage.ru_stime, 6)
+                self.peak_bytes = usage.ru_maxrss * 1024
+        return self.status
+
+    def kill(self) -> None:
+        """Kills it if it has not ended."""
+        if self.status is None:
+            self.killed = True
+            os.kill(self.pid, signal.SIGKILL)
+
+    def threads(self) -> int:
+        """Returns its number of threads, 0 if that is unknown."""
+        try:
+            return int(kernel.read_proc(f"{self.pid}/stat").rpartition(b")")[2].split()[17])
+        except (OSError, IndexError, ValueError):
+            return 0
+
+
+class CoreClock:
+    """Measures the time that a program takes on a core of its own: computing and sleeping.
+
+    Wall time, less the time in which a process could have run but no core was free, is the same on a busy machine and
+    on an idle one. A program can stretch it by keeping its main thread off the cores with other threads, so CPU time
+    of all threads counts too. On a machine without these figures, a fifth of the wall time counts, or the CPU time.
+    """
+
+    def __init__(self, children: list[Child], wall_factor: float = WALL_FACTOR):
+        self._children, self._wall_factor = children, wall_factor
+        self._waited = dict.fromkeys((child.pid for child in children), 0.0)
+        self._computed = dict(self._waited)
+        self._knows_waiting = True
+        self._waited[0] = self._waiting_of("self")
+        self._started = time.monotonic()
+        self._before = self._waited[0], 0.0
+
+    def restart(self) -> None:
+        """Restarts the count from now."""
+        self.seconds()
+        self._started = time.monotonic()
+        self._before = sum(self._waited.values()), sum(self._computed.values())
+
+    def seconds(self) -> float:
+        """Returns the seconds since the start, for all children together."""
+        wall = time.monotonic() - self._started
+        for child in self._children:
+            if child.status is None:
+                self._read(child.pid)
+        self._waited[0] = self._waiting_of("self")  # this process may itself have waited for a core
+        waited_before, computed_before = self._before
+        waited = sum(self._waited.values()) - waited_before if self._knows_waiting else wall
+        return max(wall - waited, sum(self._computed.values()) - computed_before, wall / self._wall_factor)
+
+    def _read(self, pid: int) -> None:
+        with contextlib.suppress(OSError):
+            # the clock ID of another process's CPU time, as clock_getcpuclockid computes it
+            self._computed[pid] = time.clock_gettime(~pid << 3 | 2)
+        self._waited[pid] = self._waiting_of(pid)
+
+    def _waiting_of(self, pid: int | str) -> float:
+        """Returns the seconds in which a process could have run but had no core."""
+        try:
+            return int(kernel.read_proc(f"{pid}/schedstat").split()[1]) / 1e9
+        except (OSError, IndexError, ValueError):
+            self._knows_waiting = False
+            return 0.0

@@ -1,0 +1,182 @@
+"""Checks a file of tasks and reports on it: the checks of tasks.py, then programs that are run against the tests.
+
+The row's solution must pass, its wrong programs must not, and neither must programs that know nothing of the task, such
+as one that returns None, or one that only raises what the tests name.
+"""
+
+import builtins
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from judge.pool import Sandbox
+from judge.syntax import asserts_in, loaded_in, tree_of
+from judge.tasks import CodeTask, read_task, read_tasks, static_problems
+from judge.worker import Program, ProgramVerdict
+
+_BATCH = 64  # rows whose programs go to the sandbox together
+_CONSTANTS = ("None", "0", "1", "True", "False", "''", "[]")
+_EMPTIES = "[arg.clear() for arg in args if hasattr(arg, 'clear')]"
+_FIRST = "args[0] if args else next(iter(kwargs.values()), None)"
+
+
+@dataclass
+class Report:
+    """Collects the counts over a file and the problems of its lines."""
+
+    path: Path
+    rows: list[tuple[int, dict]]  # line number and row, sound or not
+    problems: dict[int, list[str]] = field(default_factory=dict)  # by line number; a line without one is sound
+    tests: int = 0  # stdio cases count too
+    asserts: int = 0
+    inferred: int = 0  # rows whose entry point is inferred
+    solutions: int = 0
+    verified: int = 0  # of the solutions, those that passed
+    wrong: int = 0  # programs that must fail: those of the rows and the general ones
+    refused: int = 0  # of the wrong programs
+    ran: bool = False
+
+    def add(self, line: int, sentences: Iterable[str]) -> None:
+        """Adds problems of a line. Unprintable characters, which rows and programs may contain, become blanks."""
+        for sentence in sentences:
+            safe = "".join(char if char.isprintable() else " " for char in sentence)
+            self.problems.setdefault(line, []).append(safe)
+
+    @property
+    def clean(self) -> list[dict]:
+        """Returns the rows without problems."""
+        return [row for line, row in self.rows if line not in self.problems]
+
+    @property
+    def quarantine(self) -> list[dict]:
+        """Returns the lines with problems: number, problems, and the row (None where the line is no JSON object)."""
+        rows = dict(self.rows)
+        return [
+            {"line": line, "problems": sentences, "row": rows.get(line)}
+            for line, sentences in sorted(self.problems.items())
+        ]
+
+    def text(self, shown: int = 20) -> str:
+        """Returns a table of the counts, then `file:line: sentence` for the first `shown` problems."""
+        unsound = len(self.problems)
+        table = {
+            "rows": f"{len(self.rows)}, {len(self.clean)} of them without problems",
+            "tests": self.tests,
+            "asserts": self.asserts,
+            "inferred entry points": self.inferred,
+            "solutions verified": f"{self.verified} of {self.solutions}",
+            "not verified (no solution)": len(self.rows) - self.solutions,
+            "wrong programs refused": f"{self.refused} of {self.wrong}",
+        }
+        if not self.ran:
+            table["solutions verified"] = table["wrong programs refused"] = "no program was run"
+        lines = [f"{name:<28}{value}" for name, value in table.items()]
+        found = [f"{self.path}:{line}: {text}" for line, texts in sorted(self.problems.items()) for text in texts]
+        if found:
+            lines += ["", f"{len(found)} problems in {unsound} lines:", *found[:shown]]
+        if len(found) > shown:
+            lines.append(f"... and {len(found) - shown} more")
+        return "\n".join(lines)
+
+
+class _Trial(NamedTuple):
+    """Pairs a program with the row at `line` and the problem to report if it passes; "" for a solution, which must."""
+
+    line: int
+    program: Program
+    if_passed: str
+
+
+def check(
+    path: Path, sandbox: Sandbox | None, progress: Callable[[int, int], None] = lambda done, rows: None
+) -> Report:
+    """Runs all checks on a file; without a sandbox, only the static ones.
+
+    Programs run only for rows without static problems. `progress` is called with the number of rows whose programs have
+    run and the number of rows to run.
+    """
+    rows, bad_lines = read_tasks(path)
+    report = Report(path, rows, ran=sandbox is not None)
+    for line, sentence in bad_lines:
+        report.add(line, [sentence])
+    sound, first_line = [], {}
+    for line, row in rows:
+        task, sentences = read_task(row)
+        if task is not None:
+            sentences += static_problems(task)
+            first = first_line.setdefault(task.prompt.strip(), line)
+            if first != line:
+                sentences.append(f"prompt: the same as in line {first}; remove one of the rows")
+            report.tests += len(task.tests) + len(task.stdio)
+            report.asserts += sum(len(asserts_in(tree)) for tree in map(tree_of, task.tests) if tree)
+            report.inferred += bool(not task.entry_points and task.callables)
+            report.solutions += bool(task.solution)
+        report.add(line, sentences)
+        if not sentences:
+            sound.append((line, task))
+    for start in range(0, len(sound) if sandbox else 0, _BATCH):
+        trials = [trial for line, task in sound[start : start + _BATCH] for trial in _trials(line, task)]
+        for trial, verdict in zip(trials, sandbox.judge([trial.program for trial in trials]), strict=True):
+            _record(report, trial, verdict)
+        progress(min(start + _BATCH, len(sound)), len(sound))
+    return report
+
+
+def _trials(line: int, task: CodeTask) -> Iterator[_Trial]:
+    if task.solution:
+        yield _Trial(line, task.program(task.solution), "")
+    for index, source in enumerate(task.wrong):
+        yield _Trial(line, task.program(source), f"wrong[{index}] passes all tests; add a test that it fails")
+    for what, source in ignorant_programs(task):
+        yield _Trial(line, task.program(source), f"all tests pass for a program that always {what}; add a test")
+
+
+def ignorant_programs(task: CodeTask) -> list[tuple[str, str]]:
+    """Returns programs that know nothing of a task, as (what they always do, source).
+
+    If one of them passes, the tests are weak.
+    """
+    if task.stdio:
+        return [
+            ("prints nothing", ""),
+            ("prints its input", "import sys\nsys.stdout.write(sys.stdin.read())\n"),
+        ]
+    bodies = {f"returns {value}": f"return {value}" for value in _CONSTANTS}
+    bodies["returns its first argument"] = f"return {_FIRST}"
+    bodies |= {f"raises {kind}": f"raise {kind}('refused')" for kind in _errors_named(task)}
+    # passes where a test computes the expected value afterwards, from the same arguments
+    bodies |= {f"empties its arguments and returns {value}": f"{_EMPTIES}; return {value}" for value in ("[]", "0")}
+    return [
+        (what, "".join(f"def {name}(*args, **kwargs):\n    {body}\n" for name in task.callables))
+        for what, body in bodies.items()
+    ]
+
+
+def _errors_named(task: CodeTask) -> list[str]:
+    """Returns Exception and the builtin exceptions named by the tests or the setup code.
+
+    Such tests may accept a program that does nothing but raise one of them.
+    """
+    named = set().union(*(loaded_in(tree) for tree in map(tree_of, (*task.tests, task.setup_code)) if tree))
+    kinds = {name: getattr(builtins, name, None) for name in named | {"Exception"}}
+    return sorted(name for name, kind in kinds.items() if isinstance(kind, type) and issubclass(kind, Exception))
+
+
+def _record(report: Report, trial: _Trial, verdict: ProgramVerdict) -> None:
+    failed = next(((index, test) for index, test in enumerate(verdict.tests) if test.verdict != "pass"), None)
+    why = ""
+    if failed is not None:
+        index, test = failed
+        why = f"{'stdio' if trial.program.stdio else 'tests'}[{index}] ({test.verdict}: {test.detail[:300]})"
+    if not verdict.scored:
+        report.add(trial.line, [f"the sandbox failed at {why}; check this row again"])
+    elif not trial.if_passed:
+        report.verified += verdict.passed
+        if not verdict.passed:
+            report.add(trial.line, [f"the solution fails {why}; fix one or the other"])
+    else:
+        report.wrong += 1
+        report.refused += not verdict.passed
+        if verdict.passed:
+            report.add(trial.line, [trial.if_passed])

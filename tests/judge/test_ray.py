@@ -1,0 +1,128 @@
+"""Programs judged on the machines of a Ray cluster: two nodes, which are here two groups of processes on one machine.
+
+Ray is optional: pip install -r requirements-ray.txt into an environment of this project, and run this file there.
+"""
+
+import os
+import sys
+import threading
+import time
+from collections import Counter
+
+import pytest
+from test_code_rewards import folder, logged, writer  # noqa: F401  (fixtures)
+
+import train
+from data.builders import write_rows
+from judge import cluster, pool
+from judge.pool import Sandbox
+from judge.worker import Program, WorkerLost
+from lib.core.errors import SandboxError
+from lib.rewards import programs
+
+HAS_RAY = True
+try:
+    import ray
+    from ray.cluster_utils import Cluster
+except ImportError:
+    HAS_RAY = False
+needs_ray = pytest.mark.skipif(not HAS_RAY, reason="optional: pip install -r requirements-ray.txt")
+
+
+def adder(number, wrong=False):
+    source = f"import time\ntime.sleep(0.1)\ndef add(a, b):\n    return a + b + {int(wrong)}\nNUMBER = {number}\n"
+    return Program(source, tests=("assert add(1, 2) == 3",), entry_points=("add",))
+
+
+@pytest.fixture(scope="module")
+def nodes():
+    """The ids of two nodes."""
+    machines = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    machines.add_node(num_cpus=1)
+    os.environ["RAY_ADDRESS"] = machines.address
+    try:
+        cluster.connect()
+        yield {node["NodeID"] for node in ray.nodes()}
+    finally:
+        del os.environ["RAY_ADDRESS"]
+        ray.shutdown()
+        machines.shutdown()
+
+
+@needs_ray
+def test_two_nodes_judge_and_one_worker_is_killed(nodes):
+    """Forty programs, every fourth wrong; one of two actors is killed while they are judged, and nothing is lost."""
+    asked = [adder(number, wrong=number % 4 == 0) for number in range(40)]
+    with Sandbox(ray=True) as sandbox:
+        assert sandbox.size == 2 and "on a Ray cluster" in sandbox.describe()
+        sandbox.judge([adder(-1), adder(-2)])  # after which both workers are there
+        futures = [sandbox.submit(program) for program in asked]
+        while sum(future.done() for future in futures) < 8:
+            time.sleep(0.01)
+        killed, other = sandbox._workers
+        assert {killed.node, other.node} == nodes and len(nodes) == 2
+        ray.kill(killed._actor)
+        verdicts = [future.result() for future in futures]
+        assert [verdict.passed for verdict in verdicts] == [number % 4 != 0 for number in range(40)]
+        assert all(verdict.scored for verdict in verdicts)
+        assert Counter(sandbox.counts) >= Counter({"programs": 42, "lost workers": 1})
+        assert sandbox.counts["without verdict"] == 0
+        assert sandbox.run(Program("print(int(input()) + 1)"), "41").stdout == "42\n"
+
+
+@pytest.fixture
+def afresh():
+    """Leaves no sandbox behind."""
+    yield
+    pool.configure()
+
+
+@needs_ray
+def test_a_run_is_the_same_although_a_worker_is_killed(nodes, folder, afresh, monkeypatch):  # noqa: F811
+    """SCoRe's programs, judged here and there; of the workers there one is killed as it gets the tenth program."""
+    rows = [
+        {"prompt": f"q{n}", "stdio": [{"stdin": str(n), "stdout": "8\n"}], "solution": "print(8)"} for n in range(64)
+    ]
+    write_rows(folder / "tasks.jsonl", rows)
+    judge, asked = cluster.RemoteWorker.judge, []
+
+    def killed_at_the_tenth(worker, program):
+        asked.append(worker.node)
+        if len(asked) == 10:
+            worker.kill()
+        return judge(worker, program)
+
+    monkeypatch.setattr(cluster.RemoteWorker, "judge", killed_at_the_tenth)
+    little = ("train.stage1_steps=1", "train.stage2_steps=1", "eval.samples_per_prompt=1")
+    for name, where in (("here", "false"), ("there", "true")):
+        options = (*little, f"run_name={name}", f"sandbox.ray={where}")
+        monkeypatch.setattr(sys, "argv", ["train.py", "--config", "programs.yaml", *options])
+        assert train.main() == 0
+        assert pool.shared().counts["lost workers"] == (where == "true")
+    assert len(asked) >= 30 and set(asked) == nodes
+    for stream in ("evaluations", "generations"):
+        here, there = ([{**row, "time": 0} for row in logged(name, stream)] for name in ("here", "there"))
+        assert here == there and here
+
+
+@needs_ray
+def test_what_is_raised_there_is_raised_here(nodes, monkeypatch):
+    worker = cluster.RemoteWorker(numpy=False, rung=None, allow_unsafe=False)
+    threading.Timer(0.5, worker.kill).start()
+    with pytest.raises(WorkerLost, match="in the Ray cluster"):
+        worker.run(Program("import time\ntime.sleep(30)", timeout_s=60.0))
+    monkeypatch.setattr(cluster, "START_SECONDS", 0.01)
+    with pytest.raises(WorkerLost, match="GetTimeoutError"):
+        cluster.RemoteWorker(numpy=False, rung=None, allow_unsafe=False)
+
+
+@needs_ray
+def test_a_reward_of_a_config_judges_there(nodes, afresh):
+    pool.configure(ray=True)
+    assert "on a Ray cluster" in programs._prepare()
+
+
+@pytest.mark.skipif(HAS_RAY, reason="ray is installed")
+def test_without_ray_it_says_what_to_install():
+    with pytest.raises(SandboxError, match=r"pip install -r requirements-ray.txt"):
+        Sandbox(ray=True)
