@@ -55,6 +55,7 @@ class _Unit:
     now: set[str] = field(default_factory=set)  # names that it reads from outside when it runs
     later: set[str] = field(default_factory=set)  # names that functions in it read when they are called
     asserts: bool = False
+    calls: bool = False  # without a call it asks nothing: that a name is there says nothing of it
     stands: bool = True  # only imports, definitions and constants
 
     def add(self, statement: ast.stmt, text: str, asserting: set[str]) -> None:
@@ -66,6 +67,7 @@ class _Unit:
         self.later |= later
         stands = isinstance(statement, _STANDING)
         self.asserts |= _asserts(statement) or (not stands and _calls(statement, asserting))
+        self.calls |= any(isinstance(node, ast.Call) for node in ast.walk(statement))
         self.stands &= stands or (isinstance(statement, ast.Assign) and _is_constant(statement.value))
         self.texts.append(text)
 
@@ -215,9 +217,10 @@ def _divided(units: list[_Unit], names: set[str], unknown: set[str], apart: bool
     needs = {unit: _closure(unit.now | unit.later, reads) for unit in runs}
     count = Counter(name for unit in units for name in unit.binds)
     variables = {name for unit in units for name in unit.binds if not unit.stands or count[name] > 1}
-    if not any(unit.asserts and needs[unit] & (live | variables) for unit in runs):
+    asked = any(unit.asserts and needs[unit] & (live | variables) for unit in runs)
+    if not asked or not any(unit.calls for unit in runs):
         raise ConfigError("tests: got no assert at top level and no function test_..., expected at least one test")
-    apart &= all(unit.asserts and needs[unit] & live for unit in runs)
+    apart &= all(unit.asserts and unit.calls and needs[unit] & live for unit in runs)
     if apart and not _shared(units, needs) & variables:
         setup, tests, used = others, [[unit] for unit in runs], [needs[unit] for unit in runs]
     else:

@@ -333,6 +333,11 @@ EVASIONS = [  # a wrong program that makes tests ask what only a program can mak
 ]  # fmt: skip
 
 
+def test_that_a_name_is_there_is_no_test_of_its_own():
+    tests = "try:\n    x = add(1, 2)\n    assert x == 3\nexcept Exception:\n    pass\nassert add"
+    assert adapters.scores(["def add(a, b): raise ValueError"] * 2, [tests, "assert add"]) == [0.0, None]
+
+
 @pytest.mark.parametrize(("program", "tests"), EVASIONS)
 def test_a_program_does_not_turn_its_0_into_no_score(program, tests):
     assert adapters.scores([program], [tests]) == [0.0]
