@@ -77,7 +77,7 @@ FORMS = {
 DOORS = {"command line": by_command_line, "feedback": by_feedback, "cluster": by_cluster} | {
     form: by_adapter(form) for form in FORMS
 }
-SLOW = {"command line": 5 if WHOLE else 100}  # each program begins with a look at what protects here
+SLOW = {"command line": 20 if WHOLE else 100}  # each program begins with a look at what protects here
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -92,7 +92,8 @@ def test_no_hostile_program_is_paid_at_any_door(door, tmp_path, monkeypatch, cap
     canary = tmp_path / "canary.txt"
     canary.write_text("alive")
     monkeypatch.setitem(os.environ, SECRET, "the secret")
-    asked = attacks()[:: SLOW[door]] if door in SLOW else part(attacks(), 24)
+    every = SLOW.get(door) or (len(DOORS) if WHOLE else 24)  # with WHOLE=1 each attack tries one of the doors
+    asked = attacks()[list(DOORS).index(door) :: every]
     shares = {}
     for attack in asked:
         source = placed(attack.source, tmp_path, canary, SECRET)
