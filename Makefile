@@ -92,7 +92,7 @@ demo-distill: setup $(DATA)/sft.jsonl ## a tiny student learns from a teacher be
 	    kill -0 $$server; sleep 1; done; \
 	$(RUN_PYTHON) collect_rollouts.py --config configs/tiny_rollouts.yaml --resume seed=$(SEED) \
 	    run_name=tiny-rollouts$(SUFFIX) dataset.name=$(DATA)/train.jsonl \
-	    endpoint.model=$(BASE)/final endpoint.base_url=http://127.0.0.1:$$port/v1; \
+	    servers.base.model=$(BASE)/final servers.base.base_url=http://127.0.0.1:$$port/v1; \
 	$(RUN_PYTHON) sft_train.py --config configs/tiny_distilled.yaml --resume seed=$(SEED) \
 	    run_name=tiny-distilled$(SUFFIX) model.name=$(STUDENT)/final \
 	    dataset.name=outputs/tiny-rollouts$(SUFFIX)/selected.jsonl; \

@@ -40,7 +40,7 @@ from lib.core.console import Screen
 from lib.core.errors import FINISHED, ApiError, ConfigError, RewardError, StorageError, run_script, storage_remedy
 from lib.core.interrupts import BEAT, GRACE, TICK, Interrupts, told_late, told_slow
 from lib.core.killable import in_daemon_thread
-from lib.generators.openai import RemoteModel, address
+from lib.generators.openai import RemoteModel, described
 from lib.generators.progress import CollectionProgress
 from lib.generators.protocol import ChatGenerator, ReplyError
 from lib.generators.reply_cache import CachedGenerator, ReplyCache, key_of, seed_of
@@ -62,9 +62,10 @@ STREAMS = ("rollouts", "failures")
 SELECTED = "selected.jsonl"
 MAY_CHANGE = (  # keys that a resume may change: none affects a rollout already collected
     "select", "upload", "dataset.max_rows", "generation.samples_per_prompt", "generation.batch_size", "sandbox.workers",
-    "endpoint.base_url", "endpoint.api_key_env", "endpoint.azure_api_version", "endpoint.headers",
-    "endpoint.max_concurrency", "endpoint.deadline_s", "endpoint.max_retries", "endpoint.input_price",
-    "endpoint.output_price",
+)  # fmt: skip
+MAY_CHANGE_OF_SERVER = (
+    "base_url", "api_key_env", "azure_api_version", "headers", "max_concurrency", "deadline_s", "max_retries",
+    "input_price", "output_price",
 )  # fmt: skip
 
 
@@ -129,7 +130,8 @@ def command_line() -> tuple[argparse.Namespace, CollectConfig]:
     if not args.dry_run:
         if args.smoke and not args.resume:
             discard(config, args.config)
-        check_directory(config, args.resume, args.allow_config_change, MAY_CHANGE)
+        of_server = [f"{config.remote.key}.{key}" for key in MAY_CHANGE_OF_SERVER] if config.remote else []
+        check_directory(config, args.resume, args.allow_config_change, [*MAY_CHANGE, *of_server])
     return args, config
 
 
@@ -166,15 +168,15 @@ def load_jobs(config: CollectConfig, screen: Screen) -> tuple[list[RolloutJob], 
 
 def planned(config: CollectConfig, rollouts: int) -> Iterator[str]:
     """Yields lines on how many rollouts are asked of whom, and on the most tokens and cost."""
-    sampling, endpoint = config.generation, config.endpoint
-    who = f"{endpoint.model} at {address(endpoint)}" if endpoint else f"{config.model.full_name}, in this process"
+    sampling, server = config.sampling, config.remote
+    who = described(server) if server else f"{config.model.full_name}, in this process"
     most = sampling.most_tokens
     if config.tools.names:
         most = min(config.tools.max_total_tokens, most * config.tools.max_turns)
     yield f"planned: {rollouts} rollouts, {sampling.samples_per_prompt} of each prompt, by {who}"
     yield f"at most {most} tokens written in each, {most * rollouts:,} in all"
-    if endpoint and endpoint.output_price:
-        yield f"that would cost at most {endpoint.cost(0, most * rollouts):.2f}, prompts not counted"
+    if server and server.output_price:
+        yield f"that would cost at most {server.cost(0, most * rollouts):.2f}, prompts not counted"
 
 
 def show_plan(config: CollectConfig, jobs: list[RolloutJob], screen: Screen) -> int:
@@ -228,7 +230,7 @@ async def collect(
         toolbox = await stack.enter_async_context(contextlib.aclosing(Toolbox(config.tools, pages)))
         toolbox.prepare()
         generator = await stack.enter_async_context(answering(config, progress.screen))
-        loop = make_loop(config, generator, toolbox, None if config.endpoint else generator.template)
+        loop = make_loop(config, generator, toolbox, None if config.server else generator.template)
         log.write_config(dump(config), now=False)  # a run that cannot start leaves nothing behind
         judges = asyncio.Semaphore(config.sandbox.workers or cores())  # tools need the sandbox, too
         verdict = partial(judge_aside, judge, judges, config, progress.screen, interrupts)
@@ -257,17 +259,17 @@ async def all_of(works: Iterable[Any]) -> None:
 
 def at_once(config: CollectConfig) -> int:
     """Returns the number of open rollouts: twice what the model takes, since others wait for a tool or the judge."""
-    return 2 * (config.endpoint.max_concurrency if config.endpoint else config.generation.batch_size)
+    return 2 * (config.remote.max_concurrency if config.remote else config.generation.batch_size)
 
 
 @contextlib.asynccontextmanager
 async def answering(config: CollectConfig, screen: Screen) -> AsyncIterator[Any]:
     """Yields the generator: a server, whose replies are cached on disk, or the model in this process."""
-    if config.endpoint:
-        async with RemoteModel(config.endpoint, config.generation.thinking) as remote:
+    if config.remote:
+        async with RemoteModel(config.remote) as remote:
             with contextlib.closing(ReplyCache(config.run_dir / "replies.jsonl")) as replies:
                 remote.has_answered = len(replies) > 0
-                screen.say(f"model {config.endpoint.model} at {address(config.endpoint)}")
+                screen.say(f"model {described(config.remote)}")
                 yield CachedGenerator(remote, replies)
         if remote.counts.retries:
             screen.say(f"{remote.counts.retries} requests were retried")
@@ -290,7 +292,7 @@ def make_loop(
     if protocol == "auto":
         protocol = "native" if template is None or template.knows_tools else "json"
     role = "tool" if template and toolbox and template.knows_results else "user"
-    return ToolLoop(generator, config.generation, toolbox, protocol, role)
+    return ToolLoop(generator, config.sampling, toolbox, protocol, role)
 
 
 async def run_job(
@@ -413,7 +415,7 @@ def refuse_losses(progress: CollectionProgress, written: int, config: CollectCon
     if written < progress.rows:
         raise StorageError(f"{config.run_dir}: rows could not be written; {storage_remedy()}, then --resume")
     if not progress.rows:
-        kind = ApiError if config.endpoint else ConfigError
+        kind = ApiError if config.server else ConfigError
         raise kind(f"every rollout failed, see {config.run_dir / 'failures.jsonl'}; fix the cause, then --resume")
 
 

@@ -116,7 +116,7 @@ def main() -> int:
             stack.enter_context(task.policy.reference_mode())  # a fresh soft prompt would change the base
         if isinstance(config, ScoreConfig) and not args.swap_attempts:
             kept = partial(replies_of, folder, accelerator.process_index)
-            around = Surroundings(task.judge, config.seed, kept, screen.warn)
+            around = Surroundings(task.judge, config, kept, screen.warn)
             stack.enter_context(task.prompts.open(around))
         for temperature, how in product(args.temperature, ways_of(config, args)):
             settings = settings_for(config.eval, args, temperature)

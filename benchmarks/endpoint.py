@@ -119,7 +119,8 @@ def config_of(folder: Path, model: Path, url: str, concurrency: int, turn: int) 
         "run_name": f"turn{turn}",
         "output_dir": str(folder),
         "seed": turn,
-        "endpoint": {"base_url": url, "model": str(model), "max_concurrency": concurrency},
+        "servers": {"base": {"base_url": url, "model": str(model), "max_concurrency": concurrency}},
+        "server": "base",
         "dataset": {"name": str(folder / "data.jsonl"), "target_field": "answer"},
         "prompts": {"user": "{question}"},
         "generation": {"max_new_tokens": TOKENS},
@@ -129,11 +130,11 @@ def config_of(folder: Path, model: Path, url: str, concurrency: int, turn: int) 
 
 def bare(config: dict) -> float:
     """Returns the seconds in which the server answers every prompt when asking costs next to nothing."""
-    place = urlsplit(config["endpoint"]["base_url"])
+    place = urlsplit(config["servers"]["base"]["base_url"])
     requests = []
     for number in range(len(read_jsonl(Path(config["dataset"]["name"]))[0])):
         body = {
-            "model": config["endpoint"]["model"],
+            "model": config["servers"]["base"]["model"],
             "messages": [{"role": "user", "content": f"What is {number}?"}],
             "max_tokens": TOKENS,
             "temperature": 1.0,
@@ -155,7 +156,7 @@ def bare(config: dict) -> float:
 
     async def all_of() -> float:
         started = time.perf_counter()
-        await asyncio.gather(*(work() for _ in range(config["endpoint"]["max_concurrency"])))
+        await asyncio.gather(*(work() for _ in range(config["servers"]["base"]["max_concurrency"])))
         return time.perf_counter() - started
 
     return asyncio.run(all_of())

@@ -92,7 +92,7 @@ def run_variant(name: str, seed: int, url: str, args: argparse.Namespace) -> Non
     else:
         target = folder(args, name, seed)
     if name.startswith("hints"):
-        changes += [f"teacher.endpoint.base_url={url}", "teacher.endpoint.model=final", *TEACHER]
+        changes += [f"servers.base.base_url={url}", "servers.base.model=final", "teacher.server=base", *TEACHER]
     changes += [f"model.name={base / 'final'}", *VARIANTS[name]]
     train("rl_train_gspo_selfplay.py", "configs/tiny_code.yaml", target, seed, *changes)
 

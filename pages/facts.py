@@ -17,8 +17,9 @@ from pages.run_folder import RunFolder
 def facts_of(run: RunFolder) -> Facts:
     """Returns model, data, length and seed, by label."""
     config = run.config
-    servers = [(config.get(name) or {}).get("endpoint") or {} for name in ("opponent", "teacher")]
-    opponent, teacher = (server.get("model") for server in servers)
+    servers = config.get("servers") or {}
+    named = [(config.get(name) or {}).get("server") for name in ("opponent", "teacher")]
+    opponent, teacher = ((servers.get(name) or {}).get("model") for name in named)
     dataset, reward = (config.get(name) or {} for name in ("dataset", "reward"))
     tokens = sum(row.get("tokens") or 0 for row in run.metrics)
     seconds = sum(seconds_by_phase(run).values())

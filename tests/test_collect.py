@@ -84,7 +84,7 @@ class Task:
         write_rows(folder / "data.jsonl", rows)
         self.config = {
             "run_name": "run", "seed": 1,
-            "endpoint": {"base_url": str(url), "model": "m", "max_concurrency": 32},
+            "server": "it", "servers": {"it": {"base_url": str(url), "model": "m", "max_concurrency": 32}},
             "dataset": {"name": "data.jsonl", "target_field": "answer"},
             "prompts": {"user": "{question}"},
             "generation": {"samples_per_prompt": SAMPLES, "max_new_tokens": TOKENS},
@@ -192,9 +192,10 @@ def sorted_like_data(task):
 
 def test_a_thousand_requests_of_which_every_second_fails(whole, task, tmp_path):
     right = {key: without_usage(row) for key, row in whole.rows().items()}
-    with faulty(whole.config["endpoint"]["base_url"], "--rate", 0.5, "--hang", 1.5, "--log", tmp_path / "log") as proxy:
-        endpoint = {"base_url": str(proxy), "model": "m", "max_concurrency": 160, "deadline_s": 5}
-        mine = task(PROMPTS, endpoint=endpoint, generation={"samples_per_prompt": 4, "max_new_tokens": TOKENS})
+    upstream = whole.config["servers"]["it"]["base_url"]
+    with faulty(upstream, "--rate", 0.5, "--hang", 1.5, "--log", tmp_path / "log") as proxy:
+        servers = {"it": {"base_url": str(proxy), "model": "m", "max_concurrency": 160, "deadline_s": 5}}
+        mine = task(PROMPTS, servers=servers, generation={"samples_per_prompt": 4, "max_new_tokens": TOKENS})
         told = mine.run()
     faults = Counter(note["fault"] for note in notes(tmp_path / "log"))
     assert faults.total() > 1200 and faults.keys() == {*INVENTIONS, *SPOILINGS, None} - ON_REQUEST
@@ -204,7 +205,7 @@ def test_a_thousand_requests_of_which_every_second_fails(whole, task, tmp_path):
     assert 5 < len(failed) == len(failures) < 400 and f"{len(failures)} rollouts failed" in told
     assert {row["kind"] for row in failures} <= {"timeout", "unavailable", "malformed"}
     assert all(row["error"].startswith(f"{row['kind']}: ") for row in failures)
-    mine.run("--resume", f"endpoint.base_url={whole.config['endpoint']['base_url']}")
+    mine.run("--resume", f"servers.it.base_url={upstream}")
     again = mine.rows()
     assert len(again) == 1000 and rows.items() <= again.items()
     for found in (rows, again):
@@ -288,11 +289,11 @@ def test_killed_while_rows_are_written_from_replies_alone(whole, task, log):
     (mine.run_dir / "replies.jsonl").write_bytes((whole.run_dir / "replies.jsonl").read_bytes())
     for _ in range(3):
         before = mine.written()
-        running = mine.start("--resume", f"endpoint.base_url={NOBODY}")
+        running = mine.start("--resume", f"servers.it.base_url={NOBODY}")
         mine.reaches(running, before + 20)
         killed(running)
     assert 60 <= mine.written() < 500
-    mine.run("--resume", f"endpoint.base_url={NOBODY}")
+    mine.run("--resume", f"servers.it.base_url={NOBODY}")
     same(mine, whole)
     assert len(notes(log)) == seen
 
@@ -362,7 +363,7 @@ def test_interrupted_after_the_open_rollouts(whole, task, log, number, code):
 
 @pytest.mark.parametrize(
     ("fault", "sentence"),
-    part([("unauthorized", "the key in endpoint.api_key_env is refused"), ("quota", "the quota is used up")], every=2),
+    part([("unauthorized", "the key in api_key_env is refused"), ("quota", "the quota is used up")], every=2),
 )
 def test_a_server_that_refuses_everything_ends_the_run(whole, task, fault, sentence):
     mine = task()
@@ -371,8 +372,8 @@ def test_a_server_that_refuses_everything_ends_the_run(whole, task, fault, sente
     killed(running)
     rows, replies = mine.rows(), mine.replies()
     with faulty(NOBODY, "--only", fault) as proxy:
-        told = mine.run("--resume", f"endpoint.base_url={proxy}", code=6)
-    assert told.count("error: endpoint: ") == 1 and sentence in told
+        told = mine.run("--resume", f"servers.it.base_url={proxy}", code=6)
+    assert told.count("error: servers.it: ") == 1 and sentence in told
     assert mine.replies() == replies and rows.items() <= mine.rows().items()
     assert not mine.read("failures.jsonl")
     assert not (mine.run_dir / "selected.jsonl").exists()
@@ -382,16 +383,16 @@ def test_a_server_that_refuses_everything_ends_the_run(whole, task, fault, sente
 
 @long
 def test_a_server_that_dies_ends_the_run_and_another_one_goes_on(whole, task):
-    mine, upstream = task(), whole.config["endpoint"]["base_url"]
+    mine, upstream = task(), whole.config["servers"]["it"]["base_url"]
     with faulty(upstream, "--rate", 0) as proxy:
-        running = mine.start(f"endpoint.base_url={proxy}", "endpoint.max_retries=1")
+        running = mine.start(f"servers.it.base_url={proxy}", "servers.it.max_retries=1")
         mine.reaches(running, 51)
         os.kill(proxy.pid, signal.SIGKILL)
         told = mine.ended(running, 6, 30)
         assert "64 requests in a row failed" in told and "--resume" in told
     assert 50 < len(mine.rows()) < 300 and len(mine.read("failures.jsonl")) >= 63
     with faulty(upstream, "--rate", 0) as proxy:
-        mine.run("--resume", f"endpoint.base_url={proxy}")
+        mine.run("--resume", f"servers.it.base_url={proxy}")
     same(mine, whole)
 
 
@@ -447,7 +448,8 @@ def test_an_upload_that_fails_leaves_the_rows(task):
 
 
 def test_it_says_what_it_does_without_doing_it(task, log):
-    mine, seen = task(3, endpoint={"base_url": NOBODY, "model": "m", "output_price": 1e6, "api_key_env": "NO_KEY"}), []
+    server = {"base_url": NOBODY, "model": "m", "output_price": 1e6, "api_key_env": "NO_KEY"}
+    mine, seen = task(3, servers={"it": server}), []
     told = mine.run("--dry-run")
     assert "6 rollouts, 2 of each prompt, by m at http://127.0.0.1:9/v1" in told
     assert "at most 60 tokens written in each, 360 in all" in told and "at most 360.00" in told
@@ -456,14 +458,14 @@ def test_it_says_what_it_does_without_doing_it(task, log):
     assert '"name": "python_run"' in told and "at most 360 tokens" in told  # six turns of 60
     assert "nothing is asked twice" in mine.run("--help")
     told = mine.run(code=2)
-    assert "endpoint.api_key_env: the environment variable NO_KEY is not set" in told
+    assert "servers.it.api_key_env: the environment variable NO_KEY is not set" in told
     assert seen == []
 
 
 def test_a_dry_run_shows_what_the_template_of_a_local_model_adds(task, talker):
     template = "{% if messages[0].role != 'system' %}<|system|>Be kind.<|im_end|>{% endif %}" + TEMPLATE
     model = {"name": str(talker), "backend": "plain", "max_seq_length": 256, "chat_template": template}
-    mine, tool = task(3, endpoint=None, model=model), ["tools.names=[python.run]"]
+    mine, tool = task(3, server=None, model=model), ["tools.names=[python.run]"]
     for options, prompt in (
         ([], "<|system|>Be kind.<|im_end|><|user|>What is 0?<|im_end|><|assistant|>\n"),
         (["prompts.system=Be brief."], "<|system|>Be brief.<|im_end|><|user|>What is 0?<|im_end|><|assistant|>\n"),
@@ -495,13 +497,13 @@ def test_a_resume_may_change_some_things_and_asks_for_what_is_missing(task, log)
     told = mine.run("--resume", "generation.temperature=0.5", code=2)
     assert "generation.temperature: 1.0 -> 0.5" in told and "--allow-config-change" in told
     seen = len(notes(log))
-    mine.run("--resume", "dataset.max_rows=10", "select.best_of=1", f"endpoint.base_url={NOBODY}")
+    mine.run("--resume", "dataset.max_rows=10", "select.best_of=1", f"servers.it.base_url={NOBODY}")
     assert len(notes(log)) == seen
     best = mine.read("selected.jsonl")
     assert best and len(best) == len({row["prompt_id"] for row in best}) and all(row["match"] for row in best)
     mine.run("--resume", "generation.samples_per_prompt=3")
     assert len(notes(log)) == seen + 40 and len(mine.rows()) == 60 and first.items() <= mine.rows().items()
-    mine.run("--resume", "generation.samples_per_prompt=1", f"endpoint.base_url={NOBODY}")
+    mine.run("--resume", "generation.samples_per_prompt=1", f"servers.it.base_url={NOBODY}")
     assert {row["sample"] for row in mine.read("selected.jsonl")} == {0} and len(mine.rows()) == 60
 
 
@@ -552,7 +554,7 @@ def test_mistakes_are_told_before_anybody_is_asked(task, log):
     assert "error: dataset.target_field: 1 of 1 train rows have no target, first line 1 of" in told
     told = task(3, reward=None, select={"only_matches": True}).run(code=2)
     assert "there is no reward to select by" in told
-    told = task(3, endpoint=None).run(code=2)
+    told = task(3, server=None).run(code=2)
     assert "give one of the two: a server to ask, or a model to load" in told
     assert len(notes(log)) == seen
 
@@ -609,21 +611,20 @@ def test_without_a_reward_rows_have_none(task):
         ),
         ({"prompts": {"user": "{question:d}"}}, "prompts.user: ValueError"),
         ({"generation": {"temperature": 0, "samples_per_prompt": 2}}, "greedy samples of a prompt are all alike"),
-        ({"endpoint": {"base_url": "http://me:secret@127.0.0.1:9/v1", "model": "m"}}, "holds a name or password"),
-        ({"endpoint": {"base_url": "http://127.0.0.1:99999/v1", "model": "m"}}, "no address: Port out of range"),
-        ({"endpoint": {"base_url": "localhost:8000/v1", "model": "m"}}, "no address: 'localhost:8000/v1'"),
+        ({"servers": {"it": {"base_url": "http://me:secret@x:9/v1", "model": "m"}}}, "holds a name or password"),
+        ({"servers": {"it": {"base_url": "http://127.0.0.1:99999/v1", "model": "m"}}}, "no address: Port out of range"),
+        ({"servers": {"it": {"base_url": "localhost:8000/v1", "model": "m"}}}, "no address: 'localhost:8000/v1'"),
         (
-            {
-                "endpoint": {
-                    "base_url": "http://x/openai/deployments/m",
-                    "model": "m",
-                    "azure_api_version": "2024-10-21",
-                }
-            },
+            {"servers": {"it": {"base_url": "http://x/openai", "model": "m", "azure_api_version": "2024-10-21"}}},
             "of Azure it is the resource alone",
         ),
-        ({"endpoint": {"model": "m", "headers": {"X-Team": "a\nb"}}}, "'X-Team' has a character that no header has"),
-        ({"endpoint": None, "model": {"name": "m", "max_seq_length": 60}}, "leaves no room for a prompt"),
+        ({"server": "that"}, "server: no server has this name; known: it; add it to servers"),
+        (
+            {"generation": {"thinking": {"budget_tokens": 9}}},
+            "all but `keep` is for a local model: move it to servers.it.thinking",
+        ),
+        ({"servers": {"it": {"model": "m", "headers": {"X-Team": "a\nb"}}}}, "'X-Team' has a character that no header"),
+        ({"server": None, "model": {"name": "m", "max_seq_length": 60}}, "leaves no room for a prompt"),
     ],
 )
 def test_what_can_not_work_is_told_before_anybody_is_asked(task, config, expected):
@@ -631,9 +632,9 @@ def test_what_can_not_work_is_told_before_anybody_is_asked(task, config, expecte
 
 
 def test_a_start_that_fails_leaves_no_run_behind(task, url):
-    mine = task(3, endpoint={"base_url": str(url), "model": "m", "api_key_env": "NO_KEY"})
+    mine = task(3, servers={"it": {"base_url": str(url), "model": "m", "api_key_env": "NO_KEY"}})
     assert "NO_KEY is not set" in mine.run(code=2)
-    assert len(mine.run("endpoint.api_key_env=null") and mine.rows()) == 6  # without --resume
+    assert len(mine.run("servers.it.api_key_env=null") and mine.rows()) == 6  # without --resume
 
 
 # which rows are kept
@@ -702,7 +703,7 @@ def test_the_best_of_each_prompt(tmp_path):
 
 
 def test_a_model_in_this_process_says_what_the_server_says(whole, task, talker):
-    local = {"endpoint": None, "model": {"name": str(talker), "backend": "plain", "max_seq_length": 256}}
+    local = {"server": None, "model": {"name": str(talker), "backend": "plain", "max_seq_length": 256}}
     mine = task(80, **local)
     mine.run("generation.batch_size=7")
     rows, others = mine.rows(), whole.rows()
@@ -751,7 +752,7 @@ def test_a_student_learns_from_what_was_selected(task, talker, tmp_path_factory)
     told = taught.run(script="sft_train.py", config="sft.yaml")
     assert "</think><answer>7</answer><|im_end|>»" in told
     student = taught.folder / "outputs/student/final"
-    after = task(100, endpoint=None, model={"name": str(student), "backend": "plain", "max_seq_length": 256})
+    after = task(100, server=None, model={"name": str(student), "backend": "plain", "max_seq_length": 256})
     after.run()
     right = [row["match"] for row in after.rows().values()]
     assert sum(row["match"] for row in taught.rows().values()) < 0.75 * len(right) < 0.9 * len(right) < sum(right)
@@ -762,7 +763,7 @@ def test_a_student_learns_from_what_was_selected(task, talker, tmp_path_factory)
 
 def test_the_samples_of_a_prompt_are_one_witness(capsys):
     """50 prompts, half of them always answered right, eight times each: 400 rollouts say no more than 50 do."""
-    progress = CollectionProgress(SimpleNamespace(endpoint=None, run_dir=Path("outputs/run")), Screen(), 400)
+    progress = CollectionProgress(SimpleNamespace(remote=None, run_dir=Path("outputs/run")), Screen(), 400)
     for number in range(400):
         prompt = f"{number % 50:04x}" + ("-2" if number > 199 else "")  # each stands in the data twice
         progress.add(row(number, prompt, match=number % 2 > 0) | {"tool_log": []})

@@ -200,7 +200,7 @@ OF_OTHERS = {  # keys of other tools: ours in train.py, and in rl_train_gspo_sel
     "quantization": ("model.load_in_4bit: true",),
     "device_map": ("model.sharded: true, if one GPU does not hold the model; otherwise no key is needed",),
     "self_play": ("rl_train_gspo_selfplay.py, which plays against an opponent", "opponent.snapshots"),
-    "teacher.provider": ("prompts.teacher", "teacher.endpoint.base_url, the address of a server"),
+    "teacher.provider": ("prompts.teacher", "teacher.server, which names one of servers"),
     "reward_funcs": ("reward.fn",),
     "model_name_or_path": ("model.name",),
     "push_to_hub": ("hub.repo_id",),
@@ -384,14 +384,16 @@ def test_values_that_do_not_fit_together(tmp_path, overrides, text):
 
 
 def test_a_conflict_inside_a_section_is_told_in_the_line_of_its_key(tmp_path):
-    text = SINGLE + "teacher:\n  endpoint: {model: m, base_url: here}\n  hint:\n    train: on_policy\n    retries: 1\n"
+    text = SINGLE + "servers:\n  far:\n    model: m\n    base_url: here\n    api: responses\nteacher:\n  server: away\n"
     with pytest.raises(ConfigError) as caught:
-        loaded(tmp_path, text, "opponent.snapshots={}", "opponent.thinking.budget_tokens=9", kind=SelfPlayConfig)
+        overrides = ("teacher.hint.train=on_policy", "teacher.hint.retries=1", "servers.far.thinking.enabled=true")
+        loaded(tmp_path, text, *overrides, kind=SelfPlayConfig)
     lines = sorted(str(caught.value).replace(f"{tmp_path}/", "").splitlines())
     starts = [
-        "override 'opponent.thinking.budget_tokens=9': opponent.thinking: a snapshot thinks as the policy does: remove",
-        "task.yaml:12: teacher.endpoint.base_url: no address: 'here'; write http://HOST:PORT/v1",
-        "task.yaml:15: teacher.hint.retries: one retry has nobody to be compared with: raise retries, or set train: ",
+        "override 'servers.far.thinking.enabled=...': servers.far.thinking.enabled: the responses API has",
+        "override 'teacher.hint.retries=1': teacher.hint.retries: one retry has nobody to be compared with: raise ",
+        "task.yaml:14: servers.far.base_url: no address: 'here'; write http://HOST:PORT/v1",
+        "task.yaml:17: teacher.server: no server has this name; known: far; add it to servers: {NAME: {base_url: ...,",
     ]
     assert len(lines) == len(starts)
     assert all(line.startswith(start) for line, start in zip(lines, starts, strict=True)), lines
@@ -402,25 +404,62 @@ KEYS = ("sk-proj-hush", "hush me", "7hush", "hf_" + 17 * "Hu", "gsk_" + 13 * "hu
 
 @pytest.mark.parametrize("key", KEYS)
 def test_a_key_in_place_of_the_name_of_its_variable_is_not_printed(tmp_path, key):
-    text = SINGLE + "teacher:\n  endpoint: {model: m}\n"
+    text = SINGLE + "teacher: {server: far}\nservers:\n  far: {model: m}\n"
     for more, *overrides in (
-        [f"  temperature: 1\nopponent: {{endpoint: {{model: m, api_key_env: '{key}'}}}}\n"],
+        [f"  near: {{model: m, api_key_env: '{key}'}}\n"],
+        [f"  near: '{key}'\n"],
+        [f"  near: {{model: m, headers: '{key}'}}\n"],
+        [f"opponent: {{server: '{key}'}}\n"],
+        [f"opponent: {{endpoint: {{model: m, api_key_env: '{key}'}}}}\n"],
+        ["", f"servers.far.api_key_env={key}"],
+        ["", f"servers.far.api_key={key}"],
+        ["", f"servers.far.api_key_env:{key}"],
+        ["", f"servers.far={{model: m, api_key_env: '{key}'}}"],
+        ["", f"servers.far={key}"],
+        ["", f"servers={key}"],
+        ["", f"teacher.server={key}"],
+        ["", f"teacher.server=http://x/v1?api-key={key}"],
+        ["", f"servers.far.base_url=http://x/v1?api-key={key}"],
         ["", f"teacher.endpoint.api_key_env={key}"],
-        ["", f"teacher.endpoint.api_key={key}"],
-        ["", f"teacher.endpoint.api_key_env:{key}"],
-        ["", f"teacher.endpoint={{model: m, api_key_env: '{key}'}}"],
-        ["", f"teacher.endpoint={key}"],
-        ["", f"teacher.endpoint.base_url=http://x/v1?api-key={key}"],
     ):
         with pytest.raises(ConfigError) as caught:
             loaded(tmp_path, text + more, *overrides, kind=SelfPlayConfig)
-        assert key not in str(caught.value) and "endpoint" in str(caught.value)
+        assert key not in str(caught.value) and re.search("server|endpoint", str(caught.value))
 
 
 @pytest.mark.parametrize("name", ["OPENAI_API_KEY", "my_key", "_K1", "THE_KEY_OF_OUR_TEACHERS_SERVER_2"])
 def test_names_of_variables_are_taken(tmp_path, name):
-    text = SINGLE + f"teacher: {{endpoint: {{model: m, api_key_env: {name}}}}}\n"
-    assert loaded(tmp_path, text, kind=SelfPlayConfig).teacher.endpoint.api_key_env == name
+    text = SINGLE + f"servers: {{far: {{model: m, api_key_env: {name}}}}}\n"
+    assert loaded(tmp_path, text, kind=SelfPlayConfig).servers["far"].api_key_env == name
+
+
+OLD = {  # keys that became a server's
+    SelfPlayConfig: {
+        "opponent.endpoint": "opponent.server: NAME, with what stood here under servers.NAME",
+        "opponent.thinking": "servers.NAME.thinking, or generation.thinking if snapshots play",
+        "teacher.endpoint": "teacher.server: NAME, with what stood here under servers.NAME",
+        "teacher.thinking": "servers.NAME.thinking",
+    },
+    ScoreConfig: {
+        "prompts.teacher.endpoint": "prompts.teacher.server: NAME, with what stood here under servers.NAME",
+        "prompts.teacher.thinking": "servers.NAME.thinking",
+    },
+    CollectConfig: {"endpoint": "server: NAME, with what stood here under servers.NAME"},
+}
+
+
+@pytest.mark.parametrize("kind", OLD)
+def test_all_keys_that_became_a_servers_are_told_at_once(tmp_path, kind):
+    text = {SelfPlayConfig: SINGLE, ScoreConfig: GOOD}.get(kind, "run_name: r\ndataset: {name: d}\n")
+    lines = mistakes(tmp_path, text, *(f"{key}.model=m" for key in OLD[kind]), kind=kind)
+    for key, place in OLD[kind].items():
+        assert [line for line in lines if line.endswith(f" {key}: unknown key; it is {place}")], lines
+
+
+@pytest.mark.parametrize("name", ["a.b", "", "9", "a b"])
+def test_a_server_has_a_name_that_overrides_can_name(tmp_path, name):
+    (line,) = mistakes(tmp_path, SINGLE + f"servers: {{'{name}': {{model: m}}}}\n", kind=SelfPlayConfig)
+    assert f"servers.{name}: expected a name of letters, digits, _ and -, under which servers has" in line
 
 
 @pytest.mark.parametrize("trick", ["top_p", "top_k", "min_p", "repetition_penalty"])
@@ -540,7 +579,7 @@ def test_smoke_of_one_stage_has_an_evaluation_in_its_middle(tmp_path):
 
 
 def test_smoke_leaves_out_what_a_config_does_not_have(tmp_path):
-    both = ("opponent.snapshots.every_steps=9", "teacher.endpoint.model=m", "teacher.hint.neither=0.5")
+    both = ("opponent.snapshots.every_steps=9", "servers.x.model=m", "teacher.server=x", "teacher.hint.neither=0.5")
     assert loaded(tmp_path, SINGLE, smoke=8, kind=SelfPlayConfig).opponent is None
     small = loaded(tmp_path, SINGLE, *both, smoke=8, kind=SelfPlayConfig)
     assert (small.opponent.snapshots.every_steps, small.teacher.hint.neither) == (1, 1)

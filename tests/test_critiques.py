@@ -28,11 +28,12 @@ def test_a_critique_is_told_without_code_and_without_the_answer():
 
 def test_a_run_asks_its_teacher_and_keeps_what_it_said(folder, tiny_folder, monkeypatch, capsys):  # noqa: F811
     with serve(tiny_folder, "--name", "tiny") as url:
-        settings = (f"endpoint.base_url={url}", "endpoint.model=tiny", "max_new_tokens=12",
-                    "said='{critique} {self_correction}'")  # fmt: skip
+        settings = ("server=tutor", "max_new_tokens=12", "said='{critique} {self_correction}'")
         options = (
             "prompts.feedback=teacher",
             "train.stage1_steps=0",
+            f"servers.tutor.base_url={url}",
+            "servers.tutor.model=tiny",
             *(f"prompts.teacher.{each}" for each in settings),
         )
         run(train, monkeypatch, capsys, "--config", "tiny.yaml", *options)
@@ -50,9 +51,11 @@ def test_a_run_asks_its_teacher_and_keeps_what_it_said(folder, tiny_folder, monk
 def test_a_server_without_its_section_or_its_key_is_refused(folder):  # noqa: F811
     with pytest.raises(ConfigError, match="give both, feedback: teacher and teacher"):
         load(ScoreConfig, Path("tiny.yaml"), ["prompts.feedback=teacher"])
-    asked = ["model=m", "api_key_env=NONE"]
-    with pytest.raises(ConfigError, match=r"prompts\.teacher\.endpoint.*NONE"):
-        overrides = ["prompts.feedback=teacher", *(f"prompts.teacher.endpoint.{each}" for each in asked)]
+    asked = ["prompts.feedback=teacher", "prompts.teacher.server=tutor"]
+    with pytest.raises(ConfigError, match=r"prompts\.teacher\.server: no server has this name; known: none; add it"):
+        load(ScoreConfig, Path("tiny.yaml"), asked)
+    with pytest.raises(ConfigError, match=r"servers\.tutor\.api_key_env.*NONE"):
+        overrides = [*asked, "servers.tutor.model=m", "servers.tutor.api_key_env=NONE"]
         load_data(load(ScoreConfig, Path("tiny.yaml"), overrides))
     with pytest.raises(ValueError, match=r"nothing fills '\{answer\}'"):
-        Prompts(self_correction="R", teacher={"endpoint": {"model": "m"}, "request": "{question} {answer}"})
+        Prompts(self_correction="R", teacher={"server": "m", "request": "{question} {answer}"})

@@ -251,9 +251,9 @@ def test_a_run_that_goes_back_to_its_best_has_the_teacher_of_then(folder):  # no
 
 
 def test_hints_are_read_by_the_teacher_beside_the_failed_answers(folder):  # noqa: F811
-    teacher = f"teacher.endpoint={json.dumps({'base_url': 'http://127.0.0.1:9/v1', 'model': 'nobody'})}"
+    teacher = "servers.far.model=nobody", "servers.far.base_url=http://127.0.0.1:9/v1", "teacher.server=far"
     always = ("teacher.hint.neither=1", "teacher.hint.opponent_only=1", "reward.fn=test_selfplay.nothing")
-    with opened(teacher, *always, "teacher.hint.train=distill", "distill.itself={}", PURE, moved=0.2) as run:
+    with opened(*teacher, *always, "teacher.hint.train=distill", "distill.itself={}", PURE, moved=0.2) as run:
         run.teacher.remote = Says("add them")
         played = run.play()
         assert run.assist(played) == []
@@ -290,7 +290,7 @@ def test_other_tokens_are_refused_before_any_weights(folder, tiny, teacher, monk
         ("distill.itself={}",): "say in distill.shown what it sees beyond",
         ("distill.itself={}", "distill.model.name=teacher"): "one teacher",
         ("distill.model.name=teacher", PURE, "train.resample_rounds=1"): "set resample_rounds: 0",
-        ("teacher.endpoint.model=far", "teacher.hint.train=distill"): "add distill: {itself: {}}",
+        ("servers.far.model=m", "teacher.server=far", "teacher.hint.train=distill"): "add distill: {itself: {}}",
     }.items(),
 )
 def test_mistakes_are_told(folder, overrides, told):  # noqa: F811

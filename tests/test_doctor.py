@@ -139,9 +139,9 @@ def test_the_servers_of_a_config(monkeypatch, tmp_path):
     monkeypatch.setenv("KEY", "k")
     with stand_in("k") as server:
         (tmp_path / "c.yaml").write_text(
-            f"endpoint: {{base_url: {server.url}/api, api_key_env: KEY}}\n"
-            f"teacher: {{endpoint: {{base_url: '{server.url}/v1?key=hush', api_key_env: sk-hush}}}}\n"
-            "opponent: {endpoint: {base_url: 'http://127.0.0.1:9/v1'}}\n"
+            f"servers:\n  one: {{base_url: {server.url}/api, api_key_env: KEY}}\n"
+            f"  two: {{base_url: '{server.url}/v1?key=hush', api_key_env: sk-hush}}\n"
+            "  three: {base_url: 'http://127.0.0.1:9/v1'}\n"
             "generation: {vllm: {url: 'http://127.0.0.1:9'}}\n"
         )
         found = list(doctor.servers(tmp_path / "c.yaml"))

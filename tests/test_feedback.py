@@ -6,6 +6,7 @@ import re
 import string
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -21,7 +22,7 @@ from data.builders import write_rows
 from engine import Completion
 from judge import pool
 from judge.tasks import read_task
-from lib.core.config import FromScratch, Generation, Prompts, ScoreConfig, load
+from lib.core.config import FromScratch, Generation, Prompts, ScoreConfig, Server, load
 from lib.core.errors import ConfigError, run_script
 from lib.core.registry import Judged
 from lib.generators.protocol import Reply, ReplyError
@@ -62,7 +63,7 @@ def _shared_sandbox():
 
 def prompts_of(kind, **settings):
     if kind == "teacher":
-        settings = {"teacher": {"endpoint": {"model": "m", "base_url": "http://127.0.0.1:1/v1"}}, **settings}
+        settings = {"teacher": {"server": "tutor"}, **settings}
     prompts = Prompts(user="{question}", self_correction="Again!", feedback=kind, **settings)
     return CorrectionPrompts(build_tokenizer(SCRATCH, CHATML), prompts, LIMITS, feedback=feedback_of(prompts))
 
@@ -76,6 +77,8 @@ def written(prompts, text, row=ROW, **verdict):
 
 class HostileTeacher:
     """In place of a server: says what it should not, or back what it was told, and sometimes nothing."""
+
+    server = Server(model="m")
 
     def __init__(self, golds):
         self.golds, self.seen = golds, []
@@ -99,7 +102,7 @@ def with_teacher(prompts, golds):
     """The prompts, with a teacher who says what it should not."""
     feedback = prompts.feedback
     feedback.remote = HostileTeacher(golds)
-    feedback.around = Surroundings(judge_by(columns=("answer",), target="answer"), 0, Path, print)
+    feedback.around = Surroundings(judge_by(columns=("answer",), target="answer"), SimpleNamespace(seed=0), Path, print)
     return prompts
 
 

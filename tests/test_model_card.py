@@ -93,7 +93,8 @@ def test_a_card_shows_of_servers_the_names_of_their_models_alone(make_policy, tm
     server = {"base_url": "https://x/v1?api-key=hush-2", "api_key_env": "hush-3", "headers": {"X-Key": "hush-4"},
               "extra_body": {"key": "hush-5", "name": "hush-6", "pin": 4711}, "deadline_s": 4711}  # fmt: skip
     for name in ("opponent", "teacher", "distill"):
-        tree[name] = {"weight": 0.25, "endpoint": server | {"model": f"model-of-{name}"}}
+        tree[name] = {"weight": 0.25, "server": f"{name}s", "endpoint": server}
+        tree["servers"][f"{name}s"] = server | {"model": f"model-of-{name}"}
     tree["generation"]["vllm"] = {"url": "hush-7", "options": ["--api-key", "hush-8"]}
     tree["reward"]["options"] = {"judge": "hush-9", "depth": 3}
     tree["train"]["key_of_another_version"] = "hush-10"
@@ -102,7 +103,8 @@ def test_a_card_shows_of_servers_the_names_of_their_models_alone(make_policy, tm
     text = (tmp_path / "README.md").read_text()
     assert "hush" not in text and "4711" not in text
     shown = yaml.safe_load(text.split("````yaml\n")[-1].split("````")[0])
-    assert shown["opponent"] == {"weight": 0.25, "endpoint": {"model": "model-of-opponent"}}
+    assert shown["opponent"] == {"weight": 0.25, "server": "opponents"} and "**Teacher:** `model-of-teacher`" in text
+    assert shown["servers"]["opponents"] == {"model": "model-of-opponent"}
     for section in ("optimizer", "prompts"):
         assert shown[section] == {key: value for key, value in tree[section].items() if value is not None}
     for key in ("mixture", "test_split_size"):

@@ -18,7 +18,7 @@ from conftest import chatterbox
 from helpers.faults import INVENTIONS, SPOILINGS, Upstream, faulty
 from helpers.server import Message, _Connection, answer, notes, serve
 
-from lib.core.config import Endpoint, Thinking
+from lib.core.config import Server
 from lib.core.errors import ApiError, ConfigError
 from lib.generators import openai as remote
 from lib.generators.openai import RemoteModel, address
@@ -67,8 +67,8 @@ def brisk(monkeypatch):
     monkeypatch.setenv("A_KEY", KEY)
 
 
-def endpoint(url, **fields):
-    return Endpoint(**{"base_url": url and str(url), "model": "m", "api_key_env": "A_KEY", "max_retries": 1, **fields})
+def at(url, **fields):
+    return Server(**{"base_url": url and str(url), "model": "m", "api_key_env": "A_KEY", "max_retries": 1, **fields})
 
 
 def request(text="1+1=?", **fields):
@@ -76,11 +76,11 @@ def request(text="1+1=?", **fields):
     return Request(**{**plain, **fields})
 
 
-def ask(url, *requests, thinking=None, **fields):
+def ask(url, *requests, **fields):
     """Replies or exceptions, and what the calls came to."""
 
     async def main():
-        async with RemoteModel(endpoint(url, **fields), thinking) as model:
+        async with RemoteModel(at(url, **fields)) as model:
             started = time.monotonic()
             answers = await asyncio.gather(*(model.reply(each) for each in requests), return_exceptions=True)
             model.counts.seconds = time.monotonic() - started
@@ -89,9 +89,9 @@ def ask(url, *requests, thinking=None, **fields):
     return asyncio.run(main())
 
 
-def ask_one(url, *args, thinking=None, **fields):
+def ask_one(url, *args, **fields):
     """One reply, or its exception raised."""
-    [found], _ = ask(url, *(args or [request()]), thinking=thinking, **fields)
+    [found], _ = ask(url, *(args or [request()]), **fields)
     if isinstance(found, Exception):
         raise found
     return found
@@ -123,11 +123,11 @@ class Scripted:
         finally:
             server.close()
 
-    def ask(self, *requests, thinking=None, path="/v1", **fields):
+    def ask(self, *requests, path="/v1", **fields):
         """As `ask`, in one event loop with the server."""
 
         async def main():
-            async with self.listening(path) as url, RemoteModel(endpoint(url, **fields), thinking) as model:
+            async with self.listening(path) as url, RemoteModel(at(url, **fields)) as model:
                 started = time.monotonic()
                 answers = await asyncio.gather(
                     *(model.reply(each) for each in requests or [request()]), return_exceptions=True
@@ -174,8 +174,8 @@ SENTENCES = {
     "server_error": "upstream is unwell, 2 times", "close": "the connection broke", "big": "more than 1000000 bytes",
     "html": "not JSON, 88 bytes that begin '<!DOCTYPE html>", "not_object": "JSON, but a", "error_200": "had an error",
     "context_length": "maximum context length is 128 tokens", "quota": "top it up, then --resume",
-    "unauthorized": "the key in endpoint.api_key_env is refused", "forbidden": "may not use this model",
-    "not_found": "check endpoint.base_url",
+    "unauthorized": "the key in api_key_env is refused", "forbidden": "may not use this model",
+    "not_found": "check base_url",
 }  # fmt: skip
 
 
@@ -262,13 +262,13 @@ def test_a_wait_beyond_the_deadline_is_not_waited_for(wait):
     server = Scripted(refused(503, "come back later", retry_after=wait), said())
     [error] = server.ask(deadline_s=20, max_retries=5)
     assert isinstance(error, ReplyError) and error.kind == "unavailable" and server.seconds < 0.5
-    assert "come back later; it asks to wait" in str(error) and "more than endpoint.deadline_s" in str(error)
+    assert "come back later; it asks to wait" in str(error) and "more than deadline_s" in str(error)
     assert len(server.requests) == 1
 
 
 def test_pauses_grow(monkeypatch):
     monkeypatch.setattr(remote, "FIRST_PAUSE", 0.5)
-    model = RemoteModel(endpoint("http://127.0.0.1:1/v1"))
+    model = RemoteModel(at("http://127.0.0.1:1/v1"))
 
     class State:
         outcome = asyncio.Future(loop=asyncio.new_event_loop())
@@ -355,8 +355,8 @@ def test_the_key_is_sent_and_is_not_shown():
     server = Scripted(said())
     server.ask()
     assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
-    model = RemoteModel(endpoint("http://127.0.0.1:1/v1"))
-    assert KEY not in f"{model!r} {model.name} {model.endpoint!r} {model.counts}"
+    model = RemoteModel(at("http://127.0.0.1:1/v1"))
+    assert KEY not in f"{model!r} {model.name} {model.server!r} {model.counts}"
     server = Scripted(said())
     server.ask(api_key_env=None)
     assert "authorization" not in server.requests[0].headers
@@ -367,8 +367,8 @@ def test_a_key_that_cannot_be_one(monkeypatch, value):
     monkeypatch.delenv("A_KEY")
     if value and "\x00" not in value:
         monkeypatch.setenv("A_KEY", value)
-    with pytest.raises(ConfigError, match=r"endpoint\.api_key_env: .*A_KEY") as caught:
-        RemoteModel(endpoint("http://127.0.0.1:1/v1"))
+    with pytest.raises(ConfigError, match=r"servers\.NAME\.api_key_env: .*A_KEY") as caught:
+        RemoteModel(at("http://127.0.0.1:1/v1"))
     assert caught.value.exit_code == 2 and "sk-" not in str(caught.value)
 
 
@@ -391,7 +391,7 @@ def test_azure_has_the_deployment_in_the_path_a_version_and_a_header_for_the_key
     monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", resource)
     monkeypatch.setenv("AZURE_OPENAI_API_KEY", KEY)
     assert ask_one(None, api_key_env=None, **azure) == right
-    with pytest.raises(ApiError, match=r"check endpoint\.base_url"):
+    with pytest.raises(ApiError, match=r"check base_url"):
         ask_one(resource, **azure, model="another")
     server = Scripted(said())
     monkeypatch.setenv("AZURE_OPENAI_AD_TOKEN", "a-token-of-the-directory")
@@ -403,16 +403,16 @@ def test_azure_has_the_deployment_in_the_path_a_version_and_a_header_for_the_key
 
 def test_without_an_address_all_is_as_openais_client_has_it(url, monkeypatch):
     with pytest.raises(ConfigError, match="OPENAI_API_KEY is not set"):
-        RemoteModel(endpoint(None, api_key_env=None))
-    assert address(endpoint(None)) == "https://api.openai.com/v1"
+        RemoteModel(at(None, api_key_env=None))
+    assert address(at(None)) == "https://api.openai.com/v1"
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("OPENAI_BASE_URL", f"{url}/")
     assert ask_one(None, api_key_env=None) == ask_one(url)
     monkeypatch.setenv("OPENAI_BASE_URL", "localhost:8000")
     with pytest.raises(ConfigError, match=r"OPENAI_BASE_URL of the environment .* no address: 'localhost:8000'"):
-        RemoteModel(endpoint(None))
+        RemoteModel(at(None))
     with pytest.raises(ConfigError, match="AZURE_OPENAI_ENDPOINT of the environment"):
-        RemoteModel(endpoint(None, azure_api_version="2024-10-21"))
+        RemoteModel(at(None, azure_api_version="2024-10-21"))
 
 
 def test_a_key_goes_where_somebody_sent_it_and_headers_go_with_every_request(monkeypatch):
@@ -442,7 +442,7 @@ def test_a_proxy_of_the_environment_is_asked(url, monkeypatch):
     async def main(base):
         proxy = await asyncio.get_running_loop().create_server(lambda: _Connection(forward), "127.0.0.1", 0)
         monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}")
-        async with RemoteModel(endpoint(base)) as model:
+        async with RemoteModel(at(base)) as model:
             reply = await model.reply(request())
         proxy.close()
         return reply
@@ -463,7 +463,7 @@ def test_a_server_that_is_gone_ends_the_run(monkeypatch):
     server = Scripted(*bad, said(), *bad, answer(500, "gone for good"))
 
     async def main():
-        async with server.listening() as url, RemoteModel(endpoint(url, max_retries=0, max_concurrency=1)) as model:
+        async with server.listening() as url, RemoteModel(at(url, max_retries=0, max_concurrency=1)) as model:
             kinds = []
             with pytest.raises(ApiError, match=r"5 requests in a row failed.*gone for good.*--resume"):
                 for seed in range(100):
@@ -496,7 +496,7 @@ def test_one_model_in_two_event_loops():
                 return await asyncio.gather(*(model.reply(request(seed=seed)) for seed in range(20)))
 
     server = Scripted(said())
-    model = RemoteModel(endpoint("http://127.0.0.1:1/v1", max_concurrency=2))
+    model = RemoteModel(at("http://127.0.0.1:1/v1", max_concurrency=2))
     assert [len(asyncio.run(main(model))) for _ in range(2)] == [20, 20]
 
 
@@ -507,7 +507,7 @@ def test_whoever_is_cancelled_gives_the_place_back():
     server = Scripted(never, never, said())
 
     async def main():
-        async with server.listening() as url, RemoteModel(endpoint(url, max_concurrency=2)) as model:
+        async with server.listening() as url, RemoteModel(at(url, max_concurrency=2)) as model:
             tasks = [asyncio.ensure_future(model.reply(request(seed=seed))) for seed in range(6)]
             while len(server.requests) < 2:
                 await asyncio.sleep(0.01)
@@ -526,7 +526,7 @@ def test_what_is_sent_to_the_chat_api():
     extra = {"reasoning": {"effort": "low"}, "chat_template_kwargs": {"note": "x"}}
     server.ask(
         request("naïve \ud800", top_p=0.9, tools=[TOOL]), extra_body=extra, max_tokens_field="max_completion_tokens",
-        thinking=Thinking(enabled=False),
+        thinking={"enabled": False},
     )  # fmt: skip
     server.ask(request(temperature=0.0))
     first, second = server.bodies()
@@ -599,7 +599,7 @@ def test_switches_of_the_template_reach_it(url):
         return ask_one(url, *args, **fields).usage.prompt_tokens
 
     plain = tokens()
-    assert tokens(thinking=Thinking(enabled=True)) == plain + 4 and tokens(thinking=Thinking(enabled=False)) == plain
+    assert tokens(thinking={"enabled": True}) == plain + 4 and tokens(thinking={"enabled": False}) == plain
     assert tokens(**TALK) == plain + 1 and tokens(request(tools=[TOOL])) == plain + 3
 
 
@@ -717,7 +717,7 @@ def test_what_is_refused_is_about_all_requests_until_one_was_answered(monkeypatc
 @pytest.mark.parametrize("status", [301, 307, 405])
 def test_an_address_that_is_none_is_told(status):
     [error] = Scripted(answer(status, "moved")).ask(max_retries=5)
-    assert isinstance(error, ApiError) and "check endpoint.base_url" in str(error)
+    assert isinstance(error, ApiError) and "check base_url" in str(error)
 
 
 def test_a_field_is_taken_away_by_null():

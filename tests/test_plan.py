@@ -100,7 +100,7 @@ def test_the_plan_of_both_attempts_by_hand():
     )
 
 
-SERVER = {"endpoint": {"base_url": "http://127.0.0.1:9/v1", "model": "m"}}
+SERVER = {"server": "far"}
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ SERVER = {"endpoint": {"base_url": "http://127.0.0.1:9/v1", "model": "m"}}
 )  # fmt: skip
 def test_the_plan_of_self_play_by_hand(opponent, teacher, expected):
     config = SelfPlayConfig(
-        **COMMON, opponent=opponent, teacher=teacher,
+        **COMMON, servers={"far": {"model": "m"}}, opponent=opponent, teacher=teacher,
         generation={"max_new_tokens": 10}, train={"steps": 3, "batch_size": 10, "group_size": 4},
         eval={"samples_per_prompt": 2, "temperature": 1.0},
     )  # fmt: skip

@@ -21,7 +21,7 @@ from scipy.stats import binomtest
 
 from data.builders import write_rows
 from engine import Completion
-from lib.core.config import Endpoint, Opponent, SelfPlayConfig, Thinking, Weighting, dump, load
+from lib.core.config import Opponent, SelfPlayConfig, Server, Weighting, dump, load
 from lib.core.errors import ConfigError
 from lib.core.registry import Judged, register_reward
 from lib.core.stats import wilson
@@ -52,7 +52,9 @@ from lib.rl.task import load_task
 from lib.rl.tree import Answer, Group, nodes
 
 SERVER = {"base_url": "http://127.0.0.1:9/v1", "model": "nobody"}  # is never asked here
-TEACHER = f"teacher.endpoint={json.dumps(SERVER)}"
+AWAY = f"servers.away={json.dumps(SERVER)}"
+TEACHER = (AWAY, "teacher.server=away")
+RIVAL = (AWAY, "opponent.server=away")
 ALWAYS = ("teacher.hint.neither=1", "teacher.hint.opponent_only=1", "reward.fn=test_selfplay.digits_with_help")
 CONFIG = {
     "run_name": "tiny",
@@ -438,7 +440,7 @@ def test_another_adapter_is_exchanged_and_every_weight_given_back(make_policy):
 
 
 def test_a_server_is_asked_the_same_of_a_prompt_for_ever(folder):
-    with opened(f"opponent.endpoint={json.dumps(SERVER)}", "opponent.thinking.budget_tokens=3") as run:
+    with opened(*RIVAL, "servers.away.thinking.budget_tokens=3") as run:
         server, asked = run.opponent, asked_of(run, 3)
         server.remote = Says("123", None, "abc")
         reactions = server.end(server.begin(asked, 0), asked)
@@ -452,7 +454,7 @@ def test_a_server_is_asked_the_same_of_a_prompt_for_ever(folder):
 
 def test_asking_nothing_says_nothing_of_a_server_that_is_away(tmp_path):
     told = []
-    with Remote("teacher", Endpoint(**SERVER), Thinking(), tmp_path / "replies.jsonl", True, told.append) as remote:
+    with Remote("teacher", Server(**SERVER), tmp_path / "replies.jsonl", True, told.append) as remote:
         remote._is_away = True
         assert remote.answers(remote.ask([])) == [] == told and remote._is_away
 
@@ -674,7 +676,7 @@ def helped(run, *texts):
 
 
 def test_a_retry_is_trained_where_it_was_written_and_nothing_else_is(folder):
-    with opened(TEACHER, *ALWAYS, "teacher.hint.train=on_policy", "teacher.hint.retries=3", moved=0.2) as run:
+    with opened(*TEACHER, *ALWAYS, "teacher.hint.train=on_policy", "teacher.hint.retries=3", moved=0.2) as run:
         played, retries, credit = helped(run, "add a bad bag.")
         assert (len(retries), {len(group.answers) for group in retries}) == (4, {3})
         assert (credit.advantage[:16] == 0).all() and not any(is_learned(credit)[:16])
@@ -696,7 +698,7 @@ def test_a_retry_is_trained_where_it_was_written_and_nothing_else_is(folder):
 
 def test_a_retry_under_the_plain_prompt_has_a_truncated_weight(folder):
     """As if `more` nats of every token had been gained since: without them, few ratios reach the cap."""
-    with opened(TEACHER, *ALWAYS, "teacher.hint.train=off_policy", moved=0.1) as run:
+    with opened(*TEACHER, *ALWAYS, "teacher.hint.train=off_policy", moved=0.1) as run:
         _, retries, credit = helped(run, "add a bad bag.")
         assert credit.off_policy.tolist() == [False] * 16 + [True] * 16
         found = []
@@ -715,7 +717,7 @@ def test_a_retry_under_the_plain_prompt_has_a_truncated_weight(folder):
 
 
 def test_collected_retries_are_data_and_no_more(folder):
-    with opened(TEACHER, *ALWAYS, "teacher.solve.probability=1", moved=0.2) as run:
+    with opened(*TEACHER, *ALWAYS, "teacher.solve.probability=1", moved=0.2) as run:
         before = weights(run)
         played, retries, credit = helped(run, "add a bad bag.", "12")  # a hint, a solution, a hint, ...
         run.update(played, credit)
@@ -731,7 +733,7 @@ def test_collected_retries_are_data_and_no_more(folder):
 
 
 def test_hints_with_code_answers_or_no_reply_are_counted_and_dropped(folder):
-    with opened(TEACHER, *ALWAYS, "dataset.target_field=answer", "train.batch_size=1", "train.minibatches=1") as run:
+    with opened(*TEACHER, *ALWAYS, "dataset.target_field=answer", "train.batch_size=1", "train.minibatches=1") as run:
         for text, why in (("def f(x): return x", "dropped_code"), ("add a bad bag. " * 20, "dropped_too_long"),
                           ("add it.", "used"), ("42", "dropped_empty"), (None, "failed")):  # fmt: skip
             _, retries, _ = helped(run, text)
@@ -745,7 +747,7 @@ def test_hints_with_code_answers_or_no_reply_are_counted_and_dropped(folder):
 
 
 def test_the_failed_alone_are_helped_by_chance(folder):
-    with opened(TEACHER, "teacher.hint={neither: 0.5, opponent_only: 0}") as run:
+    with opened(*TEACHER, "teacher.hint={neither: 0.5, opponent_only: 0}") as run:
         run.teacher.remote = Says("add.")
         asked, answers = asked_of(run, 19), [Answer(Completion([5], [0.0], True), "", score(0))]
         neither = [Game(Group(each, answers), OpponentAnswer()) for each in asked]
@@ -773,13 +775,13 @@ def test_what_a_reward_tells_of_prompts_that_nobody_solved_is_kept(folder):
 
 def test_all_conflicts_are_told_at_once(folder):
     mistakes = ["train.minibatches=5", "train.overlong_buffer=8", "generation.max_prompt_length=125",
-                "opponent.use=win", "teacher.endpoint.base_url=http://me:pw@x/v1",
-                "teacher.endpoint.model=x", "eval.temperature=0"]  # fmt: skip
+                "opponent.use=win", "servers.x.base_url=http://me:pw@x/v1",
+                "servers.x.model=x", "eval.temperature=0"]  # fmt: skip
     with pytest.raises(ConfigError) as caught:
         load(SelfPlayConfig, Path("tiny.yaml"), mistakes)
     expected = ["exceeds model.max_seq_length = 128", "4 prompts do not make 5 minibatches", "a buffer of 8 tokens",
                 "a server or snapshots of the policy",
-                "use endpoint.api_key_env", "greedy samples of a prompt are all alike"]  # fmt: skip
+                "use api_key_env", "greedy samples of a prompt are all alike"]  # fmt: skip
     lines = str(caught.value).splitlines()
     assert all(any(each in line for line in lines) for each in expected) and len(lines) == len(expected)
 
@@ -787,7 +789,7 @@ def test_all_conflicts_are_told_at_once(folder):
 @pytest.mark.parametrize("examples", [1, 3, 50])
 def test_a_smoke_run_of_a_sound_config_is_sound(folder, examples):
     more = ["generation.max_new_tokens=100", "generation.thinking.budget_tokens=10", "train.overlong_buffer=90"]
-    config = load(SelfPlayConfig, Path("tiny.yaml"), [*more, "opponent.snapshots={}", TEACHER], smoke=examples)
+    config = load(SelfPlayConfig, Path("tiny.yaml"), [*more, "opponent.snapshots={}", *TEACHER], smoke=examples)
     assert SelfPlayConfig(**yaml.safe_load(dump(config))) == config and list(config.conflicts()) == []
     assert (config.train.steps, config.train.batch_size) == (2, {1: 1, 3: 2, 50: 12}[examples])
 
@@ -839,7 +841,7 @@ def test_notes_tell_what_settings_come_to(folder):
 
 def test_an_opponent_is_judged_with_its_reasoning_as_the_policy_is(folder):
     """A reward that reads tags must find them on both sides, or the policy wins for nothing."""
-    with opened(f"opponent.endpoint={json.dumps(SERVER)}", "opponent.use=win") as run:
+    with opened(*RIVAL, "opponent.use=win") as run:
 
         class Thinks(Says):
             def answers(self, asked):
@@ -893,9 +895,9 @@ def test_content_parts_are_text_for_people_and_stay_parts_in_rows():
 @pytest.mark.parametrize(
     ("mistake", "told"),
     [
-        (("prompts.hinted='{question}'", TEACHER), "it does not show the hint"),
-        (("teacher.hint.hint_request='{qestion}'", TEACHER), "did you mean 'question'"),
-        (("teacher.hint.retries=1", "teacher.hint.train=on_policy", TEACHER), "nobody to be compared with"),
+        (("prompts.hinted='{question}'", *TEACHER), "it does not show the hint"),
+        (("teacher.hint.hint_request='{qestion}'", *TEACHER), "did you mean 'question'"),
+        (("teacher.hint.retries=1", "teacher.hint.train=on_policy", *TEACHER), "nobody to be compared with"),
         (("train.sampler_correction.cap=0.5",), "greater than or equal to 1"),
     ],
 )

@@ -26,7 +26,7 @@ from helpers import forks, moments
 from helpers.server import CLIENT_LEFT, held, notes, serve
 
 from data.builders import write_rows
-from lib.core.config import Endpoint, Thinking
+from lib.core.config import Server
 from lib.generators.protocol import Reply, ReplyError, Request
 from lib.generators.remote import Remote
 from lib.generators.reply_cache import key_of, seed_of
@@ -90,10 +90,11 @@ def endpoint(url: object, **settings) -> dict:
     return {"base_url": str(url), "model": "m", "api_key_env": "OUR_KEY", "max_retries": 0, **settings}
 
 
-def with_servers(url: object, **opponent) -> dict:
-    teacher = {"endpoint": endpoint(url), "hint": HINT, "solve": {"probability": 0.5}, "max_new_tokens": 12}
-    opponents = {"endpoint": endpoint(url), **opponent}
-    return {"opponent": opponents, "teacher": teacher, "curriculum": {"weighting": {}}}
+def with_servers(url: object, rival: dict | None = None, **opponent) -> dict:
+    servers = {"rival": rival or endpoint(url), "tutor": endpoint(url)}
+    teacher = {"server": "tutor", "hint": HINT, "solve": {"probability": 0.5}, "max_new_tokens": 12}
+    opponents = {"server": "rival", **opponent}
+    return {"servers": servers, "opponent": opponents, "teacher": teacher, "curriculum": {"weighting": {}}}
 
 
 class Run(moments.Run):
@@ -207,7 +208,7 @@ def test_asking_shows_what_all_say_and_leaves_nothing_behind(template, tmp_path,
     """The prompts of a run's first step, with a hint in each mode for every row."""
     both = with_servers(url)
     both["teacher"]["hint"] = {**HINT, "neither": 0.0, "opponent_only": 0.0, "modes": ["hint", "critique"]}
-    both["opponent"]["endpoint"] |= {"input_price": 1e6, "output_price": 0}
+    both["servers"]["rival"] |= {"input_price": 1e6, "output_price": 0}
     mine, seen = Run(template, tmp_path / "work", **both), len(notes(url.log))
     said = mine.start("--ask", "3")
     rows, asked = shown_rows(said), notes(url.log)[seen:]
@@ -243,9 +244,10 @@ def test_asking_needs_no_server_and_leaves_a_run_as_it_is(template, tmp_path):
 
 
 def test_asking_a_server_that_refuses_ends_as_a_run_does(template, tmp_path, url):
-    mine = Run(template, tmp_path / "work", opponent={"endpoint": endpoint(url, model="x")})
+    mine = Run(template, tmp_path / "work", servers={"rival": endpoint(url, model="x")},
+               opponent={"server": "rival"})  # fmt: skip
     mine.secrets["OUR_KEY"] = "wrong"
-    assert "error: opponent.endpoint: " in mine.start("--ask", "2", code=6)
+    assert "error: servers.rival: " in mine.start("--ask", "2", code=6)
     assert not (mine.folder / "runs").exists()
 
 
@@ -265,8 +267,9 @@ def wait_paused(run: Run, process, step: int) -> None:
 def test_an_outage_is_masked_counted_and_told(template, tmp_path):
     """The opponent is down in steps 3 and 4 of 6, and in an evaluation between them, whose answers are kept."""
     with alone(template) as address:
-        opponent = {"endpoint": endpoint(address), "use": "win", "weight": 0.25}
-        mine = Run(template, tmp_path / "work", opponent=opponent, eval={**CONFIG["eval"], "every_steps": 3})
+        opponent = {"server": "rival", "use": "win", "weight": 0.25}
+        settings = {"opponent": opponent, "eval": {**CONFIG["eval"], "every_steps": 3}}
+        mine = Run(template, tmp_path / "work", servers={"rival": endpoint(address)}, **settings)
         process = mine.launch(pauses=[2, 4])
         wait_paused(mine, process, 2)
     os.kill(process.pid, signal.SIGCONT)
@@ -299,7 +302,7 @@ def test_an_outage_is_masked_counted_and_told(template, tmp_path):
 def test_an_outage_that_stops_the_run(straight, template, tmp_path, url):
     """Although some answers of each later step are kept."""
     with alone(template) as address:
-        mine = Run(template, tmp_path / "work", **with_servers(url, endpoint=endpoint(address), outage="stop"))
+        mine = Run(template, tmp_path / "work", **with_servers(url, endpoint(address), outage="stop"))
         process = mine.launch(pauses=[2])
         wait_paused(mine, process, 2)
     os.kill(process.pid, signal.SIGCONT)
@@ -315,15 +318,15 @@ def test_an_outage_that_stops_the_run(straight, template, tmp_path, url):
     part(
         [
             ({"base_url": "http://127.0.0.1:9/v1"}, {}, f"none of the first {HELD_OUT} requests was answered"),
-            ({}, {"OUR_KEY": "wrong"}, "the key in endpoint.api_key_env is refused"),
-            ({"model": "n"}, {}, "no such address or model: check endpoint.base_url"),
+            ({}, {"OUR_KEY": "wrong"}, "the key in api_key_env is refused"),
+            ({"model": "n"}, {}, "no such address or model: check base_url"),
         ],
         every=3,
     ),
 )
 def test_a_server_that_never_answered_ends_the_run(template, tmp_path, url, settings, environment, sentence):
-    mine = Run(template, tmp_path / "work", **with_servers(url, endpoint={**endpoint(url), **settings}))
-    assert mine.start(code=6, environment=environment).count("error: opponent.endpoint: ") == 1
+    mine = Run(template, tmp_path / "work", **with_servers(url, {**endpoint(url), **settings}))
+    assert mine.start(code=6, environment=environment).count("error: servers.rival: ") == 1
     assert sentence in mine.said()
     assert not (mine.rows() or mine.rows("generations") or (mine.dir / "stage1").exists())  # before any training
 
@@ -331,7 +334,7 @@ def test_a_server_that_never_answered_ends_the_run(template, tmp_path, url, sett
 def test_a_request_that_is_refused_is_no_outage(tmp_path, url, monkeypatch):
     monkeypatch.setenv("OUR_KEY", KEY)
     told, chat, kept = [], [{"role": "user", "content": "1+1"}], tmp_path / "replies.jsonl"
-    with Remote("opponent", Endpoint(**endpoint(url)), Thinking(), kept, True, told.append) as remote:
+    with Remote("opponent", Server(**endpoint(url)), kept, True, told.append) as remote:
         for tokens, kind in ((6, Reply), (1000, ReplyError)):  # more than the server's model can write
             [outcome] = remote.answers(remote.ask([Request(chat, tokens, 1.0, seed=tokens)]))
             assert isinstance(outcome, kind) and not told
@@ -378,8 +381,9 @@ def test_a_hostile_teacher(template, tmp_path):
     threading.Thread(target=server.serve_forever, daemon=True).start()
     address = endpoint(f"http://127.0.0.1:{server.server_port}/v1", deadline_s=2.5)
     helps = {"hint": {**HINT, "train": "collect"}, "solve": {"probability": 1.0, "request": "solve for {question}"}}
-    teacher = {"endpoint": address, **helps}
-    mine = Run(template, tmp_path / "work", teacher=teacher, reward={"fn": "my_reward.sums"})
+    teacher = {"server": "hostile", **helps}
+    mine = Run(template, tmp_path / "work", servers={"hostile": address}, teacher=teacher,
+               reward={"fn": "my_reward.sums"})  # fmt: skip
     mine.start("train.steps=3")
     server.shutdown()
     assisted, served = mine.scoreboard()["assisted"], Hostile.served

@@ -223,7 +223,7 @@ def test_edited_numbers_are_seen_with_and_without_a_new_seal(track, run, tmp_pat
         ({"prompts": {"feedback": "verdict"}}, "config: prompts.feedback 'none' -> 'verdict'"),
         ({"prompts": {"self_correction": "Add ten."}}, "config: prompts.self_correction "),
         ({"train": {"after_checkpoint": "touch here"}}, "config: train.after_checkpoint None -> 'touch here'"),
-        ({"distill": {"endpoint": {"model": "oracle"}}}, "config: distill"),
+        ({"distill": {"model": {"name": "oracle"}}}, "config: distill"),
     ],
 )
 def test_a_changed_reward_evaluation_or_prompt_is_seen(track, run, tmp_path, changes, told):

@@ -177,14 +177,19 @@ def test_a_run_has_an_id_of_its_own_and_a_resumed_one_goes_on_in_it(task, tmp_pa
     assert sorted(map(ids.count, set(ids))) == [1, 2]
 
 
+SERVER = (
+    "model=null", "server=it", "servers.it.model=m", "servers.it.base_url=http://x/v1",
+    "servers.it.headers.X-Key=hush-hush", "servers.it.extra_body.key=hush-hush",
+)  # fmt: skip
+
+
 def test_the_variables_of_wandb_come_first_and_headers_stay_here(task, tmp_path, monkeypatch):
     path = task(collect_rollouts)
     (tmp_path / "outputs/tiny").mkdir(parents=True)
-    server = ["model=null", "endpoint.model=m", "endpoint.base_url=http://x/v1", "endpoint.headers.X-Key=hush-hush"]
     for name, value in {"NAME": "mine", "RUN_ID": "my-id", "TAGS": "a,b", "MODE": "offline"}.items():
         monkeypatch.setenv(f"WANDB_{name}", value)
     wandb.teardown()  # it reads its variables once
-    with tracker(path, "tracking.mode=online", *server):
+    with tracker(path, "tracking.mode=online", *SERVER):
         pass
     assert begun(tmp_path) == [("my-id", "mine")] and not (tmp_path / "outputs/tiny/wandb_id").exists()
     sent = str(list(records(tmp_path / "outputs/tiny")))
@@ -230,8 +235,7 @@ def test_no_run_depends_on_it(task, tmp_path, monkeypatch):
 def test_tensorboard_is_told_the_same(task, tmp_path):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    server = ["model=null", "endpoint.model=m", "endpoint.base_url=http://x/v1", "endpoint.headers.X-Key=hush-hush"]
-    with tracker(task(collect_rollouts), "tracking.backend=tensorboard", *server) as board:
+    with tracker(task(collect_rollouts), "tracking.backend=tensorboard", *SERVER) as board:
         board.log("eval", {"acc": 0.5, "acc_ci95": [0.25, 0.75]}, 3, {"rewards": [0.0, 1.0]}, [{"text": "hello"}])
     events = EventAccumulator(str(tmp_path / "outputs/tiny/rematch")).Reload()
     assert [(each.step, each.value) for each in events.Scalars("eval/acc_ci95/high")] == [(3, 0.75)]

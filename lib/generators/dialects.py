@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from judge.parsing import opening_of, split_reasoning, writable
-from lib.core.config import Endpoint, Thinking
+from lib.core.config import Server
 from lib.generators.protocol import Call, Reply, Request, Usage
 
 
@@ -17,18 +17,17 @@ class Declined(Exception):
 
 @dataclass(frozen=True)
 class Dialect:
-    """The API of an endpoint."""
+    """The API of a server."""
 
-    endpoint: Endpoint
-    thinking: Thinking
+    server: Server
 
     @property
     def _is_chat(self) -> bool:
-        return self.endpoint.api == "chat"
+        return self.server.api == "chat"
 
     @property
     def path(self) -> str:
-        """Returns the address of a request below the endpoint's."""
+        """Returns the address of a request below the server's."""
         return "/chat/completions" if self._is_chat else "/responses"
 
     def body_of(self, request: Request) -> dict[str, Any]:
@@ -42,18 +41,18 @@ class Dialect:
 
     def extra_body(self) -> dict[str, Any]:
         """Returns the fields of every request that the config alone decides."""
-        extra = dict(self.endpoint.extra_body)
-        if self.thinking.enabled is not None:
+        extra = dict(self.server.extra_body)
+        if self.server.thinking.enabled is not None:
             extra["chat_template_kwargs"] = {
-                "enable_thinking": self.thinking.enabled, **extra.get("chat_template_kwargs", {})
+                "enable_thinking": self.server.thinking.enabled, **extra.get("chat_template_kwargs", {})
             }  # fmt: skip
         return extra
 
     def _chat_body(self, request: Request) -> dict[str, Any]:
         body = {
-            "model": self.endpoint.model,
+            "model": self.server.model,
             "messages": request.messages,
-            self.endpoint.max_tokens_field: request.max_tokens,
+            self.server.max_tokens_field: request.max_tokens,
             "temperature": request.temperature,
             "seed": request.seed,
         }
@@ -65,7 +64,7 @@ class Dialect:
 
     def _responses_body(self, request: Request) -> dict[str, Any]:
         body = {
-            "model": self.endpoint.model,
+            "model": self.server.model,
             "input": [item for message in request.messages for item in _items(message)],
             "max_output_tokens": request.max_tokens,
             "temperature": request.temperature,
@@ -122,8 +121,8 @@ class Dialect:
         """Builds the reply, and splits off reasoning that the server has not separated."""
         if isinstance(apart, str) and apart:
             return Reply(text, apart, calls, finished, bool(text or calls), usage)  # servers do not say if it ended
-        reasoning, answer, ended = split_reasoning(text, self.thinking.open_tag, self.thinking.close_tag)
-        opening = opening_of(text, answer, self.thinking.open_tag)
+        reasoning, answer, ended = split_reasoning(text, self.server.thinking.open_tag, self.server.thinking.close_tag)
+        opening = opening_of(text, answer, self.server.thinking.open_tag)
         return Reply(answer, reasoning, calls, finished, ended, usage, opening)
 
 

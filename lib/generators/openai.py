@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import tenacity
 
-from lib.core.config import Endpoint, Thinking, wrong_address
+from lib.core.config import Server, wrong_address
 from lib.core.errors import ApiError, ConfigError
 from lib.generators.dialects import Declined, Dialect
 from lib.generators.protocol import Reply, ReplyError, Request
@@ -33,12 +33,12 @@ CONNECT_SECONDS = 10.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0  # seconds between two tries, without a Retry-After
 FAILURES_IN_A_ROW = 20  # or twice max_concurrency, if larger: then the server counts as gone
 PASSING = {408, 409, 425, 429}  # statuses of transient errors, as are all of 500 and above
-MOVED = "not the address of an API: check endpoint.base_url, https or http, and its end, usually /v1"
+MOVED = "not the address of an API: check base_url, https or http, and its end, usually /v1"
 FATAL = {  # 401 always, the others before the first reply: later they concern one request
     **dict.fromkeys((301, 302, 303, 307, 308, 405), MOVED),
-    401: "the key in endpoint.api_key_env is refused, or none is named there",
-    403: "the key in endpoint.api_key_env may not use this model",
-    404: "no such address or model: check endpoint.base_url, which usually ends in /v1, and endpoint.model",
+    401: "the key in api_key_env is refused, or none is named there",
+    403: "the key in api_key_env may not use this model",
+    404: "no such address or model: check base_url, which usually ends in /v1, and model",
 }
 SHORTEST_SECRET = 8  # characters
 OWN_ADDRESS = "https://api.openai.com/v1"
@@ -64,13 +64,13 @@ class _Passing(Exception):
 class RemoteModel:
     """A chat generator over HTTP; an async context, of one event loop. Raises ConfigError if the key is not set."""
 
-    def __init__(self, endpoint: Endpoint, thinking: Thinking | None = None):
-        self.endpoint = endpoint
-        self._dialect = Dialect(endpoint, thinking or Thinking())
-        self._key = _key(endpoint)
-        self._secrets = _secrets(endpoint, self._key)
-        self._base = address(endpoint)
-        self.name = {"model": endpoint.model, "api": endpoint.api, "body": self._dialect.extra_body()}
+    def __init__(self, server: Server):
+        self.server = server
+        self._dialect = Dialect(server)
+        self._key = _key(server)
+        self._secrets = _secrets(server, self._key)
+        self._base = address(server)
+        self.name = {"model": server.model, "api": server.api, "body": self._dialect.extra_body()}
         self.counts = Counts()
         self.has_answered = False  # once it has, a refusal concerns one request, not all
         self._failures_in_a_row = 0
@@ -91,7 +91,7 @@ class RemoteModel:
                     event_hooks={"response": [self._refuse]},
                 )
             )
-            for _ in range(self.endpoint.max_concurrency)
+            for _ in range(self.server.max_concurrency)
         ]
         self._options = {"headers": self._without_key(self._clients[0])}
         self._free: asyncio.LifoQueue[openai.AsyncOpenAI] = asyncio.LifoQueue()  # bound to the running loop
@@ -102,12 +102,12 @@ class RemoteModel:
     def _client(self, http: "httpx2.AsyncClient") -> "openai.AsyncOpenAI":
         import openai
 
-        shared = {"max_retries": 0, "http_client": http, "default_headers": self.endpoint.headers}
-        version = self.endpoint.azure_api_version
+        shared = {"max_retries": 0, "http_client": http, "default_headers": self.server.headers}
+        version = self.server.azure_api_version
         if version:  # without a key the client uses the token in the environment
             return openai.AsyncAzureOpenAI(
                 api_key=self._key or None, api_version=version, azure_endpoint=self._base,
-                azure_deployment=self.endpoint.model, **shared,
+                azure_deployment=self.server.model, **shared,
             )  # fmt: skip
         return openai.AsyncOpenAI(api_key=self._key or "none", base_url=self._base, **shared)
 
@@ -136,7 +136,7 @@ class RemoteModel:
         async def tries() -> Reply:
             async for attempt in tenacity.AsyncRetrying(
                 retry=tenacity.retry_if_exception_type(_Passing),
-                stop=tenacity.stop_after_attempt(self.endpoint.max_retries + 1),
+                stop=tenacity.stop_after_attempt(self.server.max_retries + 1),
                 wait=self._pause,
                 before_sleep=self._count_retry,
                 reraise=True,
@@ -150,12 +150,12 @@ class RemoteModel:
             raise AssertionError("tenacity ends by a result or an exception")
 
         try:
-            return await asyncio.wait_for(tries(), self.endpoint.deadline_s)
+            return await asyncio.wait_for(tries(), self.server.deadline_s)
         except _Passing as error:
-            raise ReplyError(error.kind, self._clean(f"{error}, {self.endpoint.max_retries + 1} times")) from None
+            raise ReplyError(error.kind, self._clean(f"{error}, {self.server.max_retries + 1} times")) from None
         except TimeoutError:
             about = f"; before that, {last[0].kind}: {last[0]}" if last else ""
-            raise ReplyError("timeout", self._clean(f"no reply within {self.endpoint.deadline_s:g} s{about}")) from None
+            raise ReplyError("timeout", self._clean(f"no reply within {self.server.deadline_s:g} s{about}")) from None
 
     def _pause(self, state: tenacity.RetryCallState) -> float:
         """Returns seconds to the next try: what the server asks for, or a growing random time.
@@ -165,8 +165,8 @@ class RemoteModel:
         error = state.outcome.exception()
         if error.retry_after is None:
             return tenacity.wait_random_exponential(multiplier=FIRST_PAUSE, max=LONGEST_PAUSE)(state)
-        if error.retry_after > self.endpoint.deadline_s:
-            asked = f"{error}; it asks to wait {error.retry_after:.0f} s, more than endpoint.deadline_s"
+        if error.retry_after > self.server.deadline_s:
+            asked = f"{error}; it asks to wait {error.retry_after:.0f} s, more than deadline_s"
             raise ReplyError(error.kind, self._clean(asked))
         return error.retry_after + tenacity.wait_random(0, FIRST_PAUSE)(state)
 
@@ -205,7 +205,7 @@ class RemoteModel:
         import openai
 
         has_own = any(name.lower() == "authorization" for name in client.default_headers)
-        return {} if self._key or has_own or self.endpoint.azure_api_version else {"Authorization": openai.Omit()}
+        return {} if self._key or has_own or self.server.azure_api_version else {"Authorization": openai.Omit()}
 
     async def _refuse(self, response: "httpx2.Response") -> None:
         """Raises for any status but 200, before the client reads the whole body, however long it is."""
@@ -218,9 +218,9 @@ class RemoteModel:
         status = response.status_code
         about = self._clean(f"HTTP {status}{f' {code}' if code else ''}: {message}", 200)
         if any(word in code for word in QUOTA) or status == 402:
-            return ApiError(f"endpoint: the quota is used up ({about}); top it up, then --resume")
+            return ApiError(f"{self.server.key}: the quota is used up ({about}); top it up, then --resume")
         if status == 401 or (status in FATAL and not self.has_answered):
-            return ApiError(f"endpoint: {FATAL[status]} ({about})")
+            return ApiError(f"{self.server.key}: {FATAL[status]} ({about})")
         if status == 200 or status >= 500 or status in PASSING:
             kind = "malformed" if status == 200 else "unavailable"
             return _Passing(kind, about, _retry_after(response.headers.get("retry-after")))
@@ -229,10 +229,10 @@ class RemoteModel:
     def _failed(self, error: ReplyError) -> None:
         """Counts a failed request. Raises ApiError if the server seems to be gone, or to refuse every request."""
         self._failures_in_a_row += error.kind != "refused" or not self.has_answered
-        if self._failures_in_a_row >= max(FAILURES_IN_A_ROW, 2 * self.endpoint.max_concurrency):
+        if self._failures_in_a_row >= max(FAILURES_IN_A_ROW, 2 * self.server.max_concurrency):
             raise ApiError(
-                f"endpoint: {self._failures_in_a_row} requests in a row failed, the last one with '{error}'; fix the "
-                "server or the request, then --resume"
+                f"{self.server.key}: {self._failures_in_a_row} requests in a row failed, the last one with '{error}'; "
+                "fix the server or the request, then --resume"
             ) from error
 
     def _json_object(self, raw: bytes) -> dict:
@@ -253,42 +253,47 @@ class RemoteModel:
         return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
-def address(endpoint: Endpoint) -> str:
+def address(server: Server) -> str:
     """Returns the server's address: the config's, the environment's, or OpenAI's. Raises ConfigError for a bad one."""
-    if endpoint.base_url:
-        return endpoint.base_url.rstrip("/")
-    variable, own = ("AZURE_OPENAI_ENDPOINT", "") if endpoint.azure_api_version else ("OPENAI_BASE_URL", OWN_ADDRESS)
+    if server.base_url:
+        return server.base_url.rstrip("/")
+    variable, own = ("AZURE_OPENAI_ENDPOINT", "") if server.azure_api_version else ("OPENAI_BASE_URL", OWN_ADDRESS)
     found = os.environ.get(variable, "").strip() or own
     if wrong := wrong_address(found):
-        raise ConfigError(f"endpoint.base_url: it is null, and so {variable} of the environment decides: {wrong}")
+        raise ConfigError(f"{server.key}.base_url: it is null, and so {variable} of the environment decides: {wrong}")
     return found.rstrip("/")
 
 
-def _key(endpoint: Endpoint) -> str:
-    variable, how = endpoint.api_key_env, "or set endpoint.api_key_env=null for a server without a key"
-    if variable is None and endpoint.azure_api_version:
+def described(server: Server) -> str:
+    """Returns a server's model and address."""
+    return f"{server.model} at {address(server)}"
+
+
+def _key(server: Server) -> str:
+    key = f"{server.key}.api_key_env"
+    variable, how = server.api_key_env, f"or set {key}=null for a server without a key"
+    if variable is None and server.azure_api_version:
         if os.environ.get("AZURE_OPENAI_AD_TOKEN"):
             return ""
-        variable, how = "AZURE_OPENAI_API_KEY", "or name another one in endpoint.api_key_env"
-    elif variable is None and endpoint.base_url is None:
-        variable, how = "OPENAI_API_KEY", "or name a server in endpoint.base_url; for Azure, set azure_api_version too"
+        variable, how = "AZURE_OPENAI_API_KEY", f"or name another one in {key}"
+    elif variable is None and server.base_url is None:
+        variable, how = "OPENAI_API_KEY", f"or give {server.key}.base_url; for Azure, set azure_api_version too"
     if variable is None:
         return ""  # a key is sent only to the server that it was set for
-    key = os.environ.get(variable, "").strip()
-    if not key:
-        raise ConfigError(f"endpoint.api_key_env: the environment variable {variable} is not set; export it, {how}")
-    if not (key.isascii() and key.isprintable()):
+    value = os.environ.get(variable, "").strip()
+    if not value:
+        raise ConfigError(f"{key}: the environment variable {variable} is not set; export it, {how}")
+    if not (value.isascii() and value.isprintable()):
         raise ConfigError(
-            f"endpoint.api_key_env: {variable} has a character that no key has, such as a line break "
-            "in the middle; export it again"
+            f"{key}: {variable} has a character that no key has, such as a line break in the middle; export it again"
         )
-    return key
+    return value
 
 
-def _secrets(endpoint: Endpoint, key: str) -> list[str]:
+def _secrets(server: Server, key: str) -> list[str]:
     """Returns strings that no message may show: the key, and header values that are long enough to be one."""
     lines = os.environ.get("OPENAI_CUSTOM_HEADERS", "").splitlines()
-    said = [key, os.environ.get("AZURE_OPENAI_AD_TOKEN", ""), *endpoint.headers.values()]
+    said = [key, os.environ.get("AZURE_OPENAI_AD_TOKEN", ""), *server.headers.values()]
     said += [line.partition(":")[2].strip() for line in lines]
     return sorted({each for each in said if each == key or len(each) >= SHORTEST_SECRET} - {""}, key=len, reverse=True)
 

@@ -146,5 +146,5 @@ class CollectionProgress:
         )
 
     def _cost(self) -> float:
-        endpoint, usage = self.config.endpoint, self.usage
-        return endpoint.cost(usage.prompt_tokens, usage.completion_tokens) if endpoint else 0.0
+        server, usage = self.config.remote, self.usage
+        return server.cost(usage.prompt_tokens, usage.completion_tokens) if server else 0.0

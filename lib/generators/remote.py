@@ -9,12 +9,13 @@ import contextlib
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import Future, wait
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 from lib.core.clock import phase
-from lib.core.config import Endpoint, Opponent, SelfPlayConfig, TeacherSettings, Thinking
-from lib.core.errors import ApiError, ConfigError
+from lib.core.config import RLConfig, Server
+from lib.core.errors import ApiError
 from lib.core.interrupts import give_way
 from lib.generators.openai import RemoteModel
 from lib.generators.protocol import Reply, ReplyError, Request, Usage
@@ -25,7 +26,7 @@ Outcome = Reply | ReplyError
 
 
 class Remote:
-    """An OpenAI-compatible server by the name of its section in the config; a context.
+    """An OpenAI-compatible server, and the section of the config that uses it; a context.
 
     `stop_on_outage`: an outage ends the run with an ApiError; otherwise a failed request is an outcome like any other.
     """
@@ -33,13 +34,12 @@ class Remote:
     def __init__(
         self,
         section: str,
-        endpoint: Endpoint,
-        thinking: Thinking,
+        server: Server,
         kept: Path,
         stop_on_outage: bool,
         warn: Callable[[str], None],
     ):
-        self.section, self.endpoint, self.thinking, self.kept = section, endpoint, thinking, kept
+        self.section, self.server, self.kept = section, server, kept
         self.stop_on_outage, self.warn = stop_on_outage, warn
         self._is_away = False
 
@@ -81,9 +81,9 @@ class Remote:
         self._loop.close()
 
     async def _open(self) -> None:
-        self._patient = await self._stack.enter_async_context(RemoteModel(self.endpoint, self.thinking))
-        once = self.endpoint.model_copy(update={"max_retries": 0, "max_concurrency": 1})
-        self._scout = await self._stack.enter_async_context(RemoteModel(once, self.thinking))
+        self._patient = await self._stack.enter_async_context(RemoteModel(self.server))
+        once = self.server.model_copy(update={"max_retries": 0, "max_concurrency": 1})
+        self._scout = await self._stack.enter_async_context(RemoteModel(once))
         replies = self._stack.enter_context(contextlib.closing(ReplyCache(self.kept)))
         self._kept = {model: CachedGenerator(model, replies) for model in (self._patient, self._scout)}
         # answers to another process of this run count, too
@@ -120,14 +120,11 @@ class Remote:
         outcomes += await asyncio.gather(*(self._one(request, self._patient) for request in left))
         failed = [outcome for outcome in outcomes if isinstance(outcome, ReplyError)]
         if len(failed) == len(outcomes) and not self._patient.has_answered:
-            raise ApiError(
-                f"{self.section}.endpoint: none of the first {len(failed)} requests was answered: {failed[0]}"
-            )
+            raise ApiError(f"{self.server.key}: none of the first {len(failed)} requests was answered: {failed[0]}")
         was_away, self._is_away = self._is_away, all(map(_is_gone, outcomes))
         if self._is_away and self.stop_on_outage:
             raise ApiError(
-                f"{self.section}.endpoint: {failed[0]}; fix the server, then --resume, or set "
-                f"{self.section}.outage: mask"
+                f"{self.server.key}: {failed[0]}; fix the server, then --resume, or set {self.section}.outage: mask"
             )
         if self._is_away and not was_away:
             self.warn(f"{self.section}: the server is down ({failed[0]}); training continues without it")
@@ -143,7 +140,7 @@ class Remote:
             return error
         except ApiError as error:  # a refused key, a used-up quota, a server that is gone
             if not self._patient.has_answered:
-                raise ApiError(f"{self.section}.{error}") from error
+                raise
             return ReplyError("unavailable", str(error))
 
 
@@ -152,9 +149,9 @@ def replies_of(folder: Path, process: int, section: str) -> Path:
     return folder / f"{section}_replies{f'_{process}' if process else ''}.jsonl"
 
 
-def remote_of(section: str, settings: Opponent | TeacherSettings, kept: Path, warn: Callable[[str], None]) -> Remote:
-    """Returns the server of a section of the config, whose replies are kept in a file."""
-    return Remote(section, settings.endpoint, settings.thinking, kept, settings.outage == "stop", warn)
+def remote_of(section: str, config: RLConfig, kept: Path, warn: Callable[[str], None]) -> Remote:
+    """Returns the server that a section of the config asks; its replies are kept in a file."""
+    return Remote(section, config.server_of(section), kept, attrgetter(section)(config).outage == "stop", warn)
 
 
 def _is_gone(outcome: Outcome) -> bool:
@@ -162,30 +159,21 @@ def _is_gone(outcome: Outcome) -> bool:
     return isinstance(outcome, ReplyError) and outcome.kind != "refused"
 
 
-def check_keys(config: SelfPlayConfig) -> None:
+def check_keys(config: RLConfig) -> None:
     """Raises ConfigError where a server's key is not in the environment, before anything heavy is loaded."""
-    for section, settings in (("opponent", config.opponent), ("teacher", config.teacher)):
-        if settings and settings.endpoint:
-            check_key(section, settings.endpoint, settings.thinking)
+    for section in config.asked:
+        RemoteModel(config.server_of(section))
 
 
-def check_key(section: str, endpoint: Endpoint, thinking: Thinking) -> None:
-    """Raises ConfigError, naming the section of the config, where a server's key is not in the environment."""
-    try:
-        RemoteModel(endpoint, thinking)
-    except ConfigError as error:
-        raise ConfigError(f"{section}.{error}") from error
-
-
-def spent(files: Iterable[Path], endpoint: Endpoint) -> str:
-    """Returns a summary of the replies kept in some files: tokens and, where the endpoint has prices, cost."""
+def spent(files: Iterable[Path], server: Server) -> str:
+    """Returns a summary of the replies kept in some files: tokens and, where the server has prices, cost."""
     usage, replies = Usage(), 0
     for path in files:
         for line in read_lines(path):
             if line.row is not None:
                 usage += Usage(**line.row["value"]["usage"])
                 replies += 1
-    cost = endpoint.cost(usage.prompt_tokens, usage.completion_tokens)
+    cost = server.cost(usage.prompt_tokens, usage.completion_tokens)
     return (
         f"{replies} replies, {usage.prompt_tokens:,} tokens read, {usage.completion_tokens:,} written"
         f"{f', {usage.reasoning_tokens:,} of them thinking' if usage.reasoning_tokens else ''}"

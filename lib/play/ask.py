@@ -59,14 +59,9 @@ class _Rehearsal:
         config = task.config
         self.generator = torch.Generator(task.policy.device)
         self.generator.manual_seed(config.seed)
-        self.servers = {
-            section: settings
-            for section, settings in (("opponent", config.opponent), ("teacher", config.teacher))
-            if settings and settings.endpoint
-        }
         remotes = {
-            section: stack.enter_context(remote_of(section, settings, self._kept(section), screen.warn))
-            for section, settings in self.servers.items()
+            section: stack.enter_context(remote_of(section, config, self._kept(section), screen.warn))
+            for section in config.asked
         }
         self.opponent: ServerOpponent | SnapshotOpponent | None = None
         if "opponent" in remotes:
@@ -77,7 +72,7 @@ class _Rehearsal:
             self.opponent = SnapshotOpponent(config, task.policy, task.prompts, sampling, task.judge)
         self.teacher = Teacher(config, remotes["teacher"], task.judge, task.prompts) if "teacher" in remotes else None
         if config.opponent:
-            screen.say(describe(config.opponent))
+            screen.say(describe(config))
 
     def played(self, numbers: list[int]) -> list[Game]:
         """Samples a group of the policy's answers to each row, and one answer of the opponent."""
@@ -134,8 +129,8 @@ class _Rehearsal:
 
     def spent(self) -> None:
         """Prints the tokens of the servers, and their cost where prices are known."""
-        for section, settings in self.servers.items():
-            self.screen.say(f"{section}: {spent([self._kept(section)], settings.endpoint)}")
+        for section in self.config.asked:
+            self.screen.say(f"{section}: {spent([self._kept(section)], self.config.server_of(section))}")
 
     def _sampling(self, copies: int) -> Sampling:
         return self.task.sampling(self.config.generation.temperature, copies)

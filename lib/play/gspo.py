@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from lib.core.config import Eval, Opponent, SelfPlayConfig, TeacherSettings
+from lib.core.config import Eval, SelfPlayConfig
 from lib.core.errors import NumericError
 from lib.generators.remote import Remote, remote_of, replies_of, spent
 from lib.generators.reply_cache import key_of
@@ -111,14 +111,14 @@ class GspoRun:
         with contextlib.ExitStack() as stack:
             work = partial(work_of_selfplay, config, rows=len(self.task.train))
             session = stack.enter_context(self.session.open(work, FILES, **moving))
-            if config.opponent and config.opponent.endpoint:
-                remote = stack.enter_context(self._remote("opponent", config.opponent))
+            if "opponent" in config.asked:
+                remote = stack.enter_context(self._remote("opponent"))
                 self.opponent = ServerOpponent(config, remote, self.task.judge)
             if config.teacher:
-                remote = stack.enter_context(self._remote("teacher", config.teacher))
+                remote = stack.enter_context(self._remote("teacher"))
                 self.teacher = Teacher(config, remote, self.task.judge, self.task.prompts)
             if config.opponent:
-                session.screen.say(describe(config.opponent))
+                session.screen.say(describe(config))
             if self.distiller:
                 session.screen.say(describe_teacher(self.config.distill))
             yield session
@@ -271,16 +271,15 @@ class GspoRun:
         config, say = self.config, self.session.screen.say
         for line in self.scoreboard.lines() if self.opponent or self.teacher else ():
             say(line)
-        for section, settings in (("opponent", config.opponent), ("teacher", config.teacher)):
-            if settings and settings.endpoint:
-                files = config.run_dir.glob(f"{section}_replies*.jsonl")
-                say(f"{section}: {spent(files, settings.endpoint)}")
+        for section in config.asked:
+            files = config.run_dir.glob(f"{section}_replies*.jsonl")
+            say(f"{section}: {spent(files, config.server_of(section))}")
 
     # -- asking and answering
 
-    def _remote(self, section: str, settings: Opponent | TeacherSettings) -> Remote:
+    def _remote(self, section: str) -> Remote:
         kept = replies_of(self.config.run_dir, self.accelerator.process_index, section)
-        return remote_of(section, settings, kept, self.session.screen.warn)
+        return remote_of(section, self.config, kept, self.session.screen.warn)
 
     def _games(
         self, prompts: list[Prompt], sampling: Sampling, generator: torch.Generator, step: int,

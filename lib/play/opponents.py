@@ -17,7 +17,7 @@ import torch
 
 from engine import Turn
 from lib.core.config import Opponent, SelfPlayConfig, Snapshots
-from lib.generators.openai import address
+from lib.generators.openai import described
 from lib.generators.protocol import Reply, Request
 from lib.generators.remote import Remote
 from lib.generators.reply_cache import key_of, seed_of
@@ -111,11 +111,12 @@ class ServerOpponent:
 
     def __init__(self, config: SelfPlayConfig, remote: Remote, judge: Judge):
         self.config, self.remote, self.judge = config, remote, judge
+        self.thinking = config.server_of("opponent").thinking
 
     def begin(self, prompts: list[Prompt], step: int) -> "Future":
         """Sends the prompts without waiting for answers."""
         settings, generation = self.config.opponent, self.config.generation
-        most = (settings.max_new_tokens or generation.max_new_tokens) + settings.thinking.budget_tokens
+        most = (settings.max_new_tokens or generation.max_new_tokens) + self.thinking.budget_tokens
         return self.remote.ask(
             [
                 Request(each.messages, most, settings.temperature, seed_of(self.config.seed, "opponent", each.messages))
@@ -127,8 +128,8 @@ class ServerOpponent:
         """Waits for the answers, and returns them judged."""
         outcomes = self.remote.answers(begun)
         replies = {i: outcome for i, outcome in enumerate(outcomes) if isinstance(outcome, Reply)}
-        thinking = self.config.opponent.thinking
-        said = [(reply.written(thinking.open_tag, thinking.close_tag), reply.finished) for reply in replies.values()]
+        tags = self.thinking.open_tag, self.thinking.close_tag
+        said = [(reply.written(*tags), reply.finished) for reply in replies.values()]
         judged_replies = iter(_opponent_answers(said, [prompts[i] for i in replies], self.judge))
         return [
             next(judged_replies) if i in replies else OpponentAnswer(error=str(outcome))
@@ -222,10 +223,11 @@ def _opponent_answers(said: list[tuple[str, bool]], prompts: list[Prompt], judge
     ]
 
 
-def describe(opponent: Opponent) -> str:
+def describe(config: SelfPlayConfig) -> str:
     """Describes the opponent and its use, for the start-up message."""
-    if opponent.endpoint:
-        who = f"{opponent.endpoint.model} at {address(opponent.endpoint)}"
+    opponent = config.opponent
+    if opponent.server:
+        who = described(config.server_of("opponent"))
     elif opponent.snapshots.every_steps:
         who = f"snapshots of the policy, one every {opponent.snapshots.every_steps} steps"
     else:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from lib.core.config import SelfPlayConfig
-from lib.generators.openai import address
+from lib.generators.openai import described
 from lib.play.loss import notes_on, policy_loss_of
 from lib.play.opponents import describe
 from lib.rl.estimate import load_of_groups
@@ -47,11 +47,11 @@ def _plan(known: Known) -> Iterator[str]:
     prompts = sum(stage.steps * stage.batch_size for stage in known.ahead.stages)
     yield from taught(known, prompts * train.group_size * train.passes)
     if config.opponent:
-        yield describe(config.opponent)
+        yield describe(config)
     if config.teacher:
         hint = config.teacher.hint
         yield (
-            f"teacher: {config.teacher.endpoint.model} at {address(config.teacher.endpoint)}; hints where nobody "
+            f"teacher: {described(config.server_of('teacher'))}; hints where nobody "
             f"solved a prompt (probability {hint.neither:g}) or the opponent alone did ({hint.opponent_only:g}), "
             f"{hint.train.replace('_', ' ')}; solutions with probability {config.teacher.solve.probability:g}"
         )

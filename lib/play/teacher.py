@@ -42,6 +42,7 @@ class Teacher:
 
     def __init__(self, config: SelfPlayConfig, remote: Remote, judge: Judge, prompts: ChatRenderer):
         self.config, self.settings = config, config.teacher
+        self.thinking = config.server_of("teacher").thinking
         self.remote, self.judge, self.prompts = remote, judge, prompts
 
     def help(self, failed: list[Game], step: int) -> Help:
@@ -108,7 +109,7 @@ class Teacher:
             messages = with_last_said(group.prompt.messages, messages[0]["content"])
         most = settings.max_new_tokens if mode != "solve" else self.config.generation.max_new_tokens
         seed = seed_of(self.config.seed, "teacher", mode, step, messages)
-        return Request(messages, most + settings.thinking.budget_tokens, settings.temperature, seed)
+        return Request(messages, most + self.thinking.budget_tokens, settings.temperature, seed)
 
     def _take_hint(self, group: Group, mode: str, reply: Reply, result: Help) -> None:
         prompt, settings = group.prompt, self.settings.hint
@@ -131,8 +132,8 @@ class Teacher:
 
     def _take_solution(self, group: Group, reply: Reply, result: Help) -> None:
         prompt = group.prompt
-        text = reply.whole(self.settings.thinking.open_tag, self.settings.thinking.close_tag)
-        written = reply.written(self.settings.thinking.open_tag, self.settings.thinking.close_tag)
+        text = reply.whole(self.thinking.open_tag, self.thinking.close_tag)
+        written = reply.written(self.thinking.open_tag, self.thinking.close_tag)
         [(_, verdict)] = judged(self.judge, [written], [prompt], [reply.finished])
         if verdict.scored and verdict.match:
             result.counts["solutions_right"] += 1

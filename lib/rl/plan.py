@@ -123,7 +123,7 @@ def work_of_score(config: ScoreConfig, left: Ahead, held: Held) -> Iterator[Work
     if teacher := config.prompts.teacher:
         chats = sum(stage.steps * stage.batch_size for stage in left.stages) * train.followed
         told = chats * (1 + train.revisions_per_attempt * (train.attempts - 2)) + asked * (config.eval_attempts - 1)
-        yield Work("teacher: at most", told, told * (teacher.max_new_tokens + teacher.thinking.budget_tokens))
+        yield Work("teacher: at most", told, told * (teacher.max_new_tokens + _thinking(config, "prompts.teacher")))
 
 
 def work_of_selfplay(config: SelfPlayConfig, left: Ahead, held: Held, rows: int) -> Iterator[Work]:
@@ -134,12 +134,12 @@ def work_of_selfplay(config: SelfPlayConfig, left: Ahead, held: Held, rows: int)
     yield Work(f"{counted(sum(left.steps.values()), 'step')}{_resampled(train)}:", policy, policy * most)
     drawn = prompts * (1 + train.resample_rounds)
     if opponent := config.opponent:
-        is_fixed = opponent.endpoint or not opponent.snapshots.every_steps  # then it answers each prompt once per run
+        is_fixed = opponent.server or not opponent.snapshots.every_steps  # then it answers each prompt once per run
         asked = min(drawn, rows) if is_fixed else drawn
         asked += min(held.reported, config.eval.max_examples) if left.evaluations else 0
         yield Work("opponent: at most", asked, asked * _most_of_opponent(config))
     if teacher := config.teacher:
-        hint, thinking = teacher.hint, teacher.thinking.budget_tokens
+        hint, thinking = teacher.hint, _thinking(config, "teacher")
         hints = math.ceil(drawn * max(hint.neither, hint.opponent_only))
         solutions = math.ceil(drawn * teacher.solve.probability)
         said = hints * teacher.max_new_tokens + solutions * config.generation.max_new_tokens
@@ -161,7 +161,12 @@ def _most_of_opponent(config: SelfPlayConfig) -> int:
     opponent, generation = config.opponent, config.generation
     if opponent.snapshots:
         return opponent.max_new_tokens or generation.most_tokens
-    return (opponent.max_new_tokens or generation.max_new_tokens) + opponent.thinking.budget_tokens
+    return (opponent.max_new_tokens or generation.max_new_tokens) + _thinking(config, "opponent")
+
+
+def _thinking(config: RLConfig, section: str) -> int:
+    """Returns the most tokens that the server of a section may think in one answer."""
+    return config.server_of(section).thinking.budget_tokens
 
 
 def told(works: Iterable[Work], word: str = "planned") -> str:

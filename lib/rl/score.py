@@ -75,7 +75,7 @@ class ScoreRun:
             opened = self.session.open(partial(work_of_score, self.config), sampler=self.curriculum, **moving)
             session = stack.enter_context(opened)
             kept = partial(replies_of, self.config.run_dir, self.accelerator.process_index)
-            around = Surroundings(self.task.judge, self.config.seed, kept, session.screen.warn)
+            around = Surroundings(self.task.judge, self.config, kept, session.screen.warn)
             stack.enter_context(self.task.prompts.open(around))
             if self.distiller:
                 session.screen.say(describe_teacher(self.config.distill))

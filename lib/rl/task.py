@@ -11,7 +11,7 @@ from lib.core.config import Eval, ScoreConfig, SelfPlayConfig
 from lib.core.errors import ConfigError
 from lib.core.registry import did_you_mean
 from lib.generators.engines import NATIVE, Engine, engine_of
-from lib.generators.remote import check_key
+from lib.generators.remote import check_keys
 from lib.model.loading import attach, load_base, start_backend
 from lib.model.policy import Policy, stop_ids
 from lib.model.sharding import shard
@@ -121,8 +121,8 @@ def load_data(config: ScoreConfig | SelfPlayConfig) -> tuple[Splits, Judge]:
     )
     judge, splits = judge_of_rows(config.reward, splits, target, compares=not is_chat)
     _check_templates(config, set(splits.train[0]))
-    if isinstance(config, ScoreConfig) and config.prompts.teacher:
-        check_key("prompts.teacher", config.prompts.teacher.endpoint, config.prompts.teacher.thinking)
+    if isinstance(config, ScoreConfig):
+        check_keys(config)
     if isinstance(config, ScoreConfig) and config.prompts.feedback == "tests":
         places = splits.train_places + splits.test_places
         check_public(splits.train + splits.test, config.prompts.tests.public_field, places)

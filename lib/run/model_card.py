@@ -45,7 +45,7 @@ TEXTS = {
     "target_extractor", "match", "task_field", "engine", "open_tag", "close_tag", "schedule", "column", "values",
     "value", "draw", "on_non_finite", "on_collapse", "level", "beyond", "recipe", "loss", "advantage",
     "length_norm", "kl", "bonus_on", "bonus_to", "baseline", "shown", "direction", "offers", "outage", "pick",
-    "use", "tie_break", "modes", "hint_request", "critique_request", "train",
+    "use", "server", "tie_break", "modes", "hint_request", "critique_request", "train",
 }  # fmt: skip
 COLUMNS = {
     **{f"acc_attempt{number}": f"attempt {number}" for number in range(1, 10)},
@@ -315,8 +315,8 @@ def _published(tree: dict[str, Any], has_users_names: bool = False) -> dict[str,
                 shown[key] = _published(value, has_users_names=key in ("mixture", "by_task"))
             elif key in WHOLE:
                 shown[key] = value
-            elif key == "endpoint":
-                shown[key] = {"model": value.get("model")}
+            elif key == "servers" and value:
+                shown[key] = {name: {"model": server.get("model")} for name, server in value.items()}
         elif value is not None:
             values = value if isinstance(value, list) else [value]
             if key in TEXTS or all(isinstance(item, int | float) for item in values):

@@ -499,7 +499,8 @@ def play(tmp_path):
     """A finished run of self-play of 4 steps."""
     folder = tmp_path / "outputs" / "play"
     folder.mkdir(parents=True)
-    (folder / "config.yaml").write_text(yaml.safe_dump({"seed": 0, "opponent": {"endpoint": {"model": "<i>rival"}}}))
+    config = {"seed": 0, "servers": {"one": {"model": "<i>rival"}}, "opponent": {"server": "one"}}
+    (folder / "config.yaml").write_text(yaml.safe_dump(config))
     write(folder, "metrics", [play_step(n) for n in range(1, 5)])
     write(folder, "evaluations", [
         play_evaluation("pretrain", 0, 0.402, 15, 25), play_evaluation("step", 2, 0.521, 25, 15),

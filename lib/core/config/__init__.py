@@ -45,7 +45,7 @@ from lib.core.config.adapters import (
     Tuner,
     Vera,
 )
-from lib.core.config.chat import ChatPrompts, Endpoint, Thinking
+from lib.core.config.chat import ChatPrompts, Server, Thinking
 from lib.core.config.collect import ChatSampling, CollectConfig, Collection, Tools, Upload, WebSettings
 from lib.core.config.combinations import (
     BEHIND_NORMS,

@@ -4,10 +4,11 @@ import re
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import BeforeValidator
+from pydantic import AfterValidator, BeforeValidator, PrivateAttr
 
 from lib.core.config.section import Conflicts, Count, CountOrZero, Name, Positive, Section, Weight
 from lib.core.config.shared import wrong_address
+from lib.core.registry import did_you_mean
 
 
 class ChatPrompts(Section):
@@ -30,10 +31,27 @@ def _name_of_variable(value: Any) -> Any:
     return value
 
 
+def _name_of_server(value: str) -> str:
+    """Returns a name that overrides can hold. Raises ValueError, without the value, for what may be a key."""
+    if not re.fullmatch(r"[A-Za-z_][\w-]*", value):
+        raise ValueError("expected a name of letters, digits, _ and -, under which servers has address and model")
+    return value
+
+
 VariableName = Annotated[Name, BeforeValidator(_name_of_variable)]
+ServerName = Annotated[str, AfterValidator(_name_of_server)]
 
 
-class Endpoint(Section):
+class Thinking(Section):
+    """Reasoning before the answer: counted apart, and read by rewards between its tags, as they read it in training."""
+
+    enabled: bool | None = None  # passed to the chat template as `enable_thinking`; null: the template decides
+    budget_tokens: CountOrZero = 0  # tokens for reasoning, on top of max_new_tokens
+    open_tag: Name = "<think>"  # opens a block of reasoning
+    close_tag: Name = "</think>"  # closes it
+
+
+class Server(Section):
     """A model behind an OpenAI-compatible server: OpenAI, Azure, Together, vLLM, llama.cpp, `transformers serve`.
 
     What openai's client reads in the environment holds, such as OPENAI_ORG_ID, HTTPS_PROXY and OPENAI_CUSTOM_HEADERS.
@@ -58,6 +76,13 @@ class Endpoint(Section):
     # fields added to every request as they are, such as {reasoning: {effort: low}}; {seed: null} sends no seed
     input_price: Weight = 0.0  # price of a million input tokens in your currency, to report what a run costs
     output_price: Weight = 0.0  # the same for tokens that it writes
+    thinking: Thinking = Thinking()
+    _name: str = PrivateAttr("NAME")
+
+    @property
+    def key(self) -> str:
+        """Returns the dotted key of its section, for messages."""
+        return f"servers.{self._name}"
 
     def _conflicts(self) -> Conflicts:
         address = self.base_url
@@ -71,25 +96,30 @@ class Endpoint(Section):
         for name, value in self.headers.items():
             if not (name + value).isascii() or not (name + value).isprintable():
                 yield ("headers",), f"{name!r} has a character that no header has, such as a line break"
+        if self.api == "responses" and self.thinking.enabled is not None:
+            yield (
+                ("thinking.enabled", "api"),
+                "the responses API has no such switch: use extra_body, such as {reasoning: {effort: low}}",
+            )
 
     def cost(self, read: int, written: int) -> float:
         """Returns the cost of `read` input tokens and `written` output tokens."""
         return (read * self.input_price + written * self.output_price) / 1e6
 
 
-class Thinking(Section):
-    """Reasoning before the answer: counted apart, and read by rewards between its tags, as they read it in training."""
-
-    enabled: bool | None = None  # passed to the chat template as `enable_thinking`; null: the template decides
-    budget_tokens: CountOrZero = 0  # tokens for reasoning, on top of max_new_tokens
-    open_tag: Name = "<think>"  # opens a block of reasoning
-    close_tag: Name = "</think>"  # closes it
+def _named(servers: dict[str, Server]) -> dict[str, Server]:
+    """Returns the servers; each knows its name then."""
+    for name, server in servers.items():
+        server._name = name
+    return servers
 
 
-def switch_conflicts(key: str, endpoint: Endpoint | None, thinking_key: str, thinking: Thinking) -> Conflicts:
-    """Yields a conflict if a server is to switch its thinking on or off by an API that cannot."""
-    if endpoint and endpoint.api == "responses" and thinking.enabled is not None:
-        yield (
-            (f"{thinking_key}.enabled", f"{key}.api"),
-            f"the responses API has no such switch: use {key}.extra_body, such as {{reasoning: {{effort: low}}}}",
-        )
+# {name: how it is asked}; opponents, teachers and collect_rollouts.py refer to a server by its name
+Servers = Annotated[dict[ServerName, Server], AfterValidator(_named)]
+
+
+def server_conflicts(key: str, name: str, servers: dict[str, Server]) -> Conflicts:
+    """Yields a conflict if the value of `key` names no server."""
+    if name not in servers:
+        known = did_you_mean(name, servers) or f"; known: {', '.join(servers) or 'none'}"
+        yield (key,), f"no server has this name{known}; add it to servers: {{NAME: {{base_url: ..., model: ...}}}}"

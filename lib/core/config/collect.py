@@ -4,13 +4,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from lib.core.config.chat import ChatPrompts, Endpoint, Thinking, switch_conflicts
+from lib.core.config.chat import ChatPrompts, Server, ServerName, Servers, Thinking, server_conflicts
 from lib.core.config.section import Conflicts, Count, Name, Positive, Section, Share, Weight
 from lib.core.config.shared import SMOKE_TOKENS, AtMost, Model, Reward, RunConfig, SandboxSettings, Source
 
 
 class KeptThinking(Thinking):
-    """Reasoning of rollouts."""
+    """Reasoning of rollouts. A server has its own section in its place, and `keep` alone is read here."""
 
     keep: bool = True  # true: rows include the reasoning between its tags, so that SFT trains on it
 
@@ -20,7 +20,7 @@ class ChatSampling(Section):
 
     samples_per_prompt: Count = 1  # answers to each prompt
     temperature: Weight = 1.0  # 0: greedy decoding
-    top_p: Share = 1.0  # for endpoints only
+    top_p: Share = 1.0  # for servers only
     max_new_tokens: Count = 1024  # maximum tokens of one reply; thinking.budget_tokens come on top
     thinking: KeptThinking = KeptThinking()
     batch_size: Count = 64  # maximum number of replies that a local model decodes at once
@@ -59,7 +59,7 @@ class Tools(Section):
 
     names: list[Name] = []  # python.run, web.search, web.fetch, or the dotted path of your own function
     protocol: Literal["auto", "native", "json"] = "auto"
-    # how the model calls a tool. native: by the tool calls of the chat template or the endpoint; json: by one JSON
+    # how the model calls a tool. native: by the tool calls of the chat template or the server; json: by one JSON
     # object at the end of a message; auto: native, unless the model is local and its template does not support tools
     max_turns: Count = 6  # maximum number of messages of the model in one episode
     max_calls_per_turn: Count = 1  # further calls of a turn are refused
@@ -109,8 +109,9 @@ class RolloutDataset(Source):
 class CollectConfig(RunConfig):
     """collect_rollouts.py"""
 
-    endpoint: Endpoint | None = None  # the server that answers; give either this or `model`
-    model: Model | None = None  # the model that answers, loaded in this process; give either this or `endpoint`
+    servers: Servers = {}  # {name: how it is asked}
+    server: ServerName | None = None  # which of the servers answers; give either this or `model`
+    model: Model | None = None  # the model that answers, loaded in this process; give either this or `server`
     adapter: str | None = None  # a LoRA adapter for the local `model`: a folder, or OWNER/NAME@REVISION of the Hub
     dataset: RolloutDataset
     prompts: ChatPrompts = ChatPrompts()
@@ -122,9 +123,13 @@ class CollectConfig(RunConfig):
     upload: Upload | None = None
 
     def _conflicts(self) -> Conflicts:
-        if (self.endpoint is None) == (self.model is None):
-            yield ("endpoint", "model"), "give one of the two: a server to ask, or a model to load"
-        yield from switch_conflicts("endpoint", self.endpoint, "generation.thinking", self.generation.thinking)
+        if (self.server is None) == (self.model is None):
+            yield ("server", "model"), "give one of the two: a server to ask, or a model to load"
+        if self.server:
+            yield from server_conflicts("server", self.server, self.servers)
+        if self.server and self.generation.thinking != KeptThinking(keep=self.generation.thinking.keep):
+            keys = ("generation.thinking", "server")
+            yield keys, f"all but `keep` is for a local model: move it to servers.{self.server}.thinking"
         yield from self._conflicts_of_model()
         if self.reward is None and (self.select.min_reward is not None or self.select.only_matches):
             keys = ("reward", "select.min_reward", "select.only_matches")
@@ -141,6 +146,19 @@ class CollectConfig(RunConfig):
             yield keys, f"a reply of up to {most} tokens leaves no room for a prompt: lower it, or raise max_seq_length"
 
     @property
+    def remote(self) -> Server | None:
+        """Returns the server that answers, None if the model in this process does."""
+        return self.servers[self.server] if self.server else None
+
+    @property
+    def sampling(self) -> ChatSampling:
+        """Returns `generation`, with the thinking of the server that answers, if one does."""
+        if self.remote is None:
+            return self.generation
+        thinking = KeptThinking(**self.remote.thinking.model_dump(), keep=self.generation.thinking.keep)
+        return self.generation.model_copy(update={"thinking": thinking})
+
+    @property
     def selection(self) -> Collection:
         """Returns `select` with a value for `only_matches`."""
         chosen = self.select.only_matches
@@ -152,7 +170,7 @@ class CollectConfig(RunConfig):
             "dataset.max_rows": examples,
             "generation.samples_per_prompt": AtMost(2),
             "generation.max_new_tokens": AtMost(SMOKE_TOKENS),
-            "generation.thinking.budget_tokens": AtMost(SMOKE_TOKENS),
+            f"{f'servers.{self.server}' if self.server else 'generation'}.thinking.budget_tokens": AtMost(SMOKE_TOKENS),
             "tools.max_turns": AtMost(2),
             "upload": None,
         }

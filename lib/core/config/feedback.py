@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator
 
-from lib.core.config.chat import Endpoint, Thinking, switch_conflicts
+from lib.core.config.chat import ServerName
 from lib.core.config.section import Conflicts, Count, Name, Section, Weight
 
 
@@ -55,7 +55,7 @@ class TestsFeedback(Section):
 class TeacherFeedback(Section):
     """A model behind a server says what is wrong with the attempt; what gives the answer away is dropped."""
 
-    endpoint: Endpoint  # the server that is asked
+    server: ServerName  # which of the servers is asked
     request: Annotated[Name, AfterValidator(_naming("question", "attempt"))] = (
         "A student answered the problem below. Say in plain English, in at most 30 words, what to check or change. No "
         "code, no answer, no preamble.\n\n{question}\n\nThe student's answer:\n{attempt}"
@@ -66,13 +66,9 @@ class TeacherFeedback(Section):
     temperature: Weight = 0.6  # 0 = greedy
     max_new_tokens: Count = 256  # maximum tokens of a critique, thinking not counted
     max_characters: Count = 300  # maximum length of a critique; a longer one is cut at a space
-    thinking: Thinking = Thinking()
     outage: Literal["mask", "stop"] = "mask"
     # what happens if a server that has answered before fails. mask: attempts are answered as without feedback; stop:
     # the run stops, and can be resumed
-
-    def _conflicts(self) -> Conflicts:
-        yield from switch_conflicts("endpoint", self.endpoint, "thinking", self.thinking)
 
 
 class SelfFeedback(Section):

@@ -32,6 +32,14 @@ HINTS: dict[str, tuple[str, ...]] = {  # unknown keys -> the key to use, of the 
     "lora_target_modules": ("model.adapters.lora.targets",),
     "model.model_id": ("model.name",),
     "self_play": ("opponent.snapshots", "rl_train_gspo_selfplay.py, which plays against an opponent"),
+    "corrections": ("train.attempts, one more than that",),
+    "endpoint": ("server: NAME, with what stood here under servers.NAME",),
+    "opponent.endpoint": ("opponent.server: NAME, with what stood here under servers.NAME",),
+    "opponent.thinking": ("servers.NAME.thinking, or generation.thinking if snapshots play",),
+    "prompts.teacher.endpoint": ("prompts.teacher.server: NAME, with what stood here under servers.NAME",),
+    "prompts.teacher.thinking": ("servers.NAME.thinking",),
+    "teacher.endpoint": ("teacher.server: NAME, with what stood here under servers.NAME",),
+    "teacher.thinking": ("servers.NAME.thinking",),
     "wandb_project": ("tracking.project",),
     # of transformers, PEFT and TRL
     "batch_size": ("train.batch_size", "train.stage1_batch_size and train.stage2_batch_size", "generation.batch_size"),
@@ -63,9 +71,9 @@ HINTS: dict[str, tuple[str, ...]] = {  # unknown keys -> the key to use, of the 
     # of vLLM, Unsloth and servers
     "fast_inference": ("generation.engine: vllm",),
     "gpu_memory_utilization": ('generation.vllm.options: [--gpu-memory-utilization, "0.4"]',),
-    "opponent.provider": ("opponent.endpoint.base_url, the address of a server",),
-    "provider": ("endpoint.base_url, the address of a server",),
-    "teacher.provider": ("teacher.endpoint.base_url, the address of a server",),
+    "opponent.provider": ("opponent.server, which names one of servers",),
+    "provider": ("servers.NAME.base_url, the address of a server",),
+    "teacher.provider": ("teacher.server, which names one of servers",),
     "thinking": ("generation.thinking", "model.chat_template_kwargs, such as {enable_thinking: false}"),
     "use_vllm": ("generation.engine: vllm",),
 }
@@ -107,13 +115,17 @@ def dump(config: Outputs) -> str:
 
 
 def keys_of(kind: type[BaseModel], prefix: str = "", with_sections: bool = False) -> Iterator[str]:
-    """Yields every dotted key of a config, without the names of sections unless `with_sections`."""
+    """Yields every dotted key of a config, without the names of sections unless `with_sections`.
+
+    Where the user names sections, such as servers, NAME stands for a name.
+    """
     for name, field in kind.model_fields.items():
-        section = section_of(field)
+        named = _section_by_name(field)
+        section, path = named or section_of(field), f"{prefix}{name}{'.NAME' if named else ''}"
         if section is None or with_sections:
-            yield prefix + name
+            yield from dict.fromkeys((prefix + name, path))
         if section is not None:
-            yield from keys_of(section, f"{prefix}{name}.", with_sections)
+            yield from keys_of(section, f"{path}.", with_sections)
 
 
 def _kind_of(tree: dict, kinds: tuple[type[Config], ...], path: Path) -> type[Config]:
@@ -148,7 +160,8 @@ def _unknown_keys(kind: type[BaseModel], tree: dict) -> int:
 
 def _override(tree: dict, lines: dict[str, Any], text: str) -> list[tuple[Any, str]]:
     """Sets one `section.key=value` in the tree; returns the mistake in it, if there is one."""
-    where = "override '" + re.sub(r"^([\w.]*\bendpoint[\w.]*).+", r"\1=...", text) + "'"  # a value there may be a key
+    # a value below a server may be a key
+    where = "override '" + re.sub(r"^([\w.-]*\b(?:endpoint|servers?)\b[\w.-]*).+", r"\1=...", text) + "'"
     key, equals, value = text.partition("=")
     if not equals or not key:
         return [(where, "expected section.key=value, for example optimizer.learning_rate=1e-5")]
@@ -196,7 +209,8 @@ def _explain(kind: type[BaseModel], tree: dict, problem: Mapping[str, Any]) -> t
         tree[name] = {k: v for k, v in value.items() if k not in SAMPLER_TRICKS}
     elif field.is_required() and section is None:
         tree[name] = "unset"
-    got = "" if problem["type"] == "value_error" or name == "endpoint" else f", got {shortened(problem['input'])}"
+    may_be_secret = path[0] == "servers" or name == "server"
+    got = "" if problem["type"] == "value_error" or may_be_secret else f", got {shortened(problem['input'])}"
     message = problem["msg"].removeprefix("Value error, ").replace("Input should be", "should be")
     return key, message[0].lower() + message[1:] + got, not has_tricks
 
@@ -207,7 +221,7 @@ def _locate(kind: type[BaseModel], location: tuple) -> tuple[list[str], type[Bas
     owner = section = kind
     field = named = None
     for part in location:
-        if (section is None and named is None) or not isinstance(part, str):
+        if (section is None and named is None) or not isinstance(part, str) or part == "[key]":
             break
         path.append(part)
         if section is None:  # the name of one of several sections

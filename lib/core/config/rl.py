@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from lib.core.config.chat import Server, Servers, server_conflicts
 from lib.core.config.combinations import VLLM, refusal
 from lib.core.config.curriculum import CurriculumSettings, TemperatureSchedule
 from lib.core.config.distill import Distill
@@ -218,11 +219,14 @@ class RLConfig(RunConfig):
     optimizer: Optimizer = Optimizer()
     curriculum: CurriculumSettings = CurriculumSettings()
     train: TrainLoop
+    servers: Servers = {}  # {name: how it is asked}
     distill: Distill | None = None  # null: rewards alone
     eval: Eval = Eval()
     hub: HubSettings | None = None  # where trained weights are pushed; null: nowhere
 
     def _conflicts(self) -> Conflicts:
+        for section, name in self.asked.items():
+            yield from server_conflicts(f"{section}.server", name, self.servers)
         if self.model.adapters.is_empty:
             yield ("model.adapters",), "nothing would be trained: the base is the reference; keep lora, or add another"
         if self.generation.engine == "vllm":
@@ -272,6 +276,15 @@ class RLConfig(RunConfig):
             yield keys, "rewards train nothing, so that no prompt is worth less by them: set resample_rounds: 0"
         if distill.reward_weight == 0 and replay and replay.value == "advantage":
             yield ("distill.reward_weight", "curriculum.replay.value"), "every advantage is 0: set another value"
+
+    @property
+    def asked(self) -> dict[str, str]:
+        """Returns the name of the server that each section asks, by the section's key."""
+        return {}
+
+    def server_of(self, section: str) -> Server:
+        """Returns the server that a section asks."""
+        return self.servers[self.asked[section]]
 
     @property
     def shows_hints(self) -> bool:

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from lib.core.config.feedback import SelfFeedback, TeacherFeedback, TestsFeedback, ToolFeedback, VerdictFeedback
 from lib.core.config.rl import Eval, KlKind, RLConfig, TrainedSampling, TrainLoop
@@ -146,15 +146,6 @@ class ScoreTrain(TrainLoop):
         """Returns the number of first attempts that have revisions."""
         return min(self.followed_attempts or self.attempts_per_prompt, self.attempts_per_prompt)
 
-    @model_validator(mode="before")
-    @classmethod
-    def _attempts_of_earlier_versions(cls, values: Any) -> Any:
-        """Reads `corrections`, as runs of earlier versions have it: the attempts after the first."""
-        if isinstance(values, dict) and isinstance(values.get("corrections"), int) and "attempts" not in values:
-            values = {**values, "attempts": values["corrections"] + 1}
-            del values["corrections"]
-        return values
-
     def _conflicts(self) -> Conflicts:
         if self.recipe != "score" and self.stage1_steps:
             keys = ("recipe", "stage1_steps")
@@ -257,6 +248,11 @@ class ScoreConfig(RLConfig):
             keys = ("train.overlong_buffer", "generation.max_new_tokens_attempt1", "generation.max_new_tokens_attempt2")
             yield keys, f"a buffer of {buffer} tokens is no part of {shorter}: lower it"
         yield from super()._conflicts()
+
+    @property
+    def asked(self) -> dict[str, str]:
+        """Returns the name of the server that each section asks, by the section's key."""
+        return {"prompts.teacher": self.prompts.teacher.server} if self.prompts.teacher else {}
 
     def evaluations(self, when: str) -> list[tuple[Eval, dict[str, Any]]]:
         """Returns the evaluations of a moment; where attempts get feedback, one of them is without."""

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
-from lib.core.config.chat import ChatPrompts, Endpoint, Thinking, switch_conflicts
+from lib.core.config.chat import ChatPrompts, ServerName, Thinking
 from lib.core.config.rl import Dataset, KlKind, RLConfig, TrainedSampling, TrainLoop
 from lib.core.config.section import Conflicts, Count, CountOrZero, Fraction, Name, Positive, Section, Weight
 from lib.core.config.shared import SMOKE_TOKENS, AtMost, smoke_batch
@@ -47,7 +47,7 @@ class Snapshots(Section):
 class Opponent(Section):
     """The opponent, which answers each question once, beside the policy's group: a server, or an earlier policy."""
 
-    endpoint: Endpoint | None = None  # a server; give this or snapshots
+    server: ServerName | None = None  # which of the servers plays; give this or snapshots
     snapshots: Snapshots | None = None  # the policy's own past
     use: Literal["scoreboard", "additive", "win"] = "scoreboard"
     # what games change. scoreboard: no reward, they are only counted, though curriculum.weighting may draw prompts by
@@ -60,7 +60,6 @@ class Opponent(Section):
     both_wrong: Fraction = 0.5  # score of a game that neither wins: both wrong, with equal rewards
     temperature: Weight = 0.7  # 0 = greedy
     max_new_tokens: Count | None = None  # maximum tokens of the opponent's answer; null: as many as the policy's
-    thinking: Thinking = Thinking()
     outage: Literal["mask", "stop"] = "mask"
     # what happens if a server that has answered before fails. mask: its games count as ties, and on no scoreboard;
     # stop: the run stops, and can be resumed
@@ -73,12 +72,9 @@ class Opponent(Section):
         return use
 
     def _conflicts(self) -> Conflicts:
-        if (self.endpoint is None) == (self.snapshots is None):
-            keys = ("endpoint", "snapshots")
+        if (self.server is None) == (self.snapshots is None):
+            keys = ("server", "snapshots")
             yield keys, "a server or snapshots of the policy: give one of the two, and set the other to null"
-        if self.snapshots and self.thinking != Thinking():
-            keys = ("thinking", "snapshots")
-            yield keys, "a snapshot thinks as the policy does: remove it, and use generation.thinking"
 
 
 HINT_REQUEST = """You help a student with the problem below, and you have seen them fail. Write a single concrete \
@@ -130,12 +126,11 @@ class Solve(Section):
 class TeacherSettings(Section):
     """A model behind a server that helps where the policy fails."""
 
-    endpoint: Endpoint  # the server that is asked
+    server: ServerName  # which of the servers is asked
     hint: Hint = Hint()
     solve: Solve = Solve()
     temperature: Weight = 0.6  # 0 = greedy
     max_new_tokens: Count = 256  # maximum tokens of a hint; a solution may be as long as the policy's answers
-    thinking: Thinking = Thinking()
     outage: Literal["mask", "stop"] = "mask"  # mask: train on without help; stop: the run stops, and can be resumed
 
 
@@ -181,10 +176,13 @@ class SelfPlayConfig(RLConfig):
         if self.shows_hints and not self.distill:
             keys = ("teacher.hint.train", "distill")
             yield keys, "nobody would read the hints: add distill: {itself: {}}, or another teacher of tokens"
-        for name, helper in (("opponent", self.opponent), ("teacher", self.teacher)):
-            if helper:
-                yield from switch_conflicts(f"{name}.endpoint", helper.endpoint, f"{name}.thinking", helper.thinking)
         yield from super()._conflicts()
+
+    @property
+    def asked(self) -> dict[str, str]:
+        """Returns the name of the server that each section asks, by the section's key."""
+        names = {"opponent": self.opponent and self.opponent.server, "teacher": self.teacher and self.teacher.server}
+        return {section: name for section, name in names.items() if name}
 
     @property
     def shows_hints(self) -> bool:

@@ -3,7 +3,8 @@
 import math
 import re
 from collections.abc import Callable, Mapping
-from operator import attrgetter
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 from urllib.parse import urlsplit
@@ -87,7 +88,7 @@ class TrainedModel(Model):
 def wrong_address(url: str) -> str:
     """Returns what is wrong with a server's address, "" if nothing is."""
     if "?" in url or "#" in url:
-        return "no path can be added after its ? or #: end it there, and give a key by endpoint.api_key_env"
+        return "no path can be added after its ? or #: end it there, and give a key by api_key_env"
     if not re.match(r"https?://[^\s/]+", url):
         return f"no address: {url!r}; write http://HOST:PORT/v1"
     try:
@@ -96,7 +97,7 @@ def wrong_address(url: str) -> str:
     except ValueError as error:
         return f"no address: {error}; write http://HOST:PORT/v1"
     if parts.username is not None:
-        return "it holds a name or password, which logs would show: use endpoint.api_key_env"
+        return "it holds a name or password, which logs would show: use api_key_env"
     return ""
 
 
@@ -328,5 +329,8 @@ class RunConfig(Outputs):
         """Returns this config, reduced to a run of one to three minutes that uses every part of the loop."""
         tree = self.model_dump()
         for key, value in self.smoke_overrides(examples).items():
-            put(tree, key, min(attrgetter(key)(self), value.limit) if isinstance(value, AtMost) else value)
+            if isinstance(value, AtMost):
+                now: Any = reduce(getitem, key.split("."), tree)
+                value = min(value.limit, now)
+            put(tree, key, value)
         return self.model_validate(tree)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from engine import Completion
+from lib.core.config import ScoreConfig
 from lib.rewards.judge import Judge, Verdict
 from lib.rl.prompts import Prompt
 
@@ -25,7 +26,7 @@ class Surroundings(NamedTuple):
     """What a kind of feedback may need that is not in `prompts`."""
 
     judge: Judge
-    seed: int
+    config: ScoreConfig
     kept: Callable[[str], Path]  # the file for the replies of a server, by its section of the config
     warn: Callable[[str], None]
 

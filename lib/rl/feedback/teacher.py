@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from judge.parsing import without_special_tokens
 from lib.core.config import Prompts
 from lib.generators.protocol import Reply, Request
-from lib.generators.remote import Remote
+from lib.generators.remote import Remote, remote_of
 from lib.generators.reply_cache import seed_of
 from lib.rl.feedback.contract import Feedback, Surroundings, Written
 from lib.rl.hints import clean, leaks
@@ -30,10 +30,8 @@ class TellCritique(Feedback):
     @contextlib.contextmanager
     def open(self, around: Surroundings) -> Iterator[None]:
         """Connects to the server until the context ends; its replies are kept, so that a resumed run asks nothing."""
-        settings, self.around = self.settings, around
-        stop = settings.outage == "stop"
-        remote = Remote(SECTION, settings.endpoint, settings.thinking, around.kept(SECTION), stop, around.warn)
-        with remote as self.remote:
+        self.around = around
+        with remote_of(SECTION, around.config, around.kept(SECTION), around.warn) as self.remote:
             yield
 
     def after(self, written: Sequence[Written]) -> list[str]:
@@ -53,8 +51,8 @@ class TellCritique(Feedback):
         attempt = without_special_tokens(answer.text)  # the teacher may have the same ones
         values = {"question": answer.prompt.question, "attempt": attempt}
         messages = [{"role": "user", "content": filled(settings.request, values, f"{SECTION}.request")}]
-        seed = seed_of(self.around.seed, "critique", messages)
-        most = settings.max_new_tokens + settings.thinking.budget_tokens
+        seed = seed_of(self.around.config.seed, "critique", messages)
+        most = settings.max_new_tokens + self.remote.server.thinking.budget_tokens
         return Request(messages, most, settings.temperature, seed)
 
     def _told(self, critique: str) -> str:
