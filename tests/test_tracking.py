@@ -26,7 +26,7 @@ SHARED = {
     "dataset": {"name": "rows.jsonl", "target_field": "answer", "test_split_size": 8},
     "prompts": {"user": "{question}"},
     "reward": {"fn": "exact_match"},
-    "tracking": {"backend": "wandb", "group": "sums", "tags": ["tiny"], "notes": "a test", "samples": 2},
+    "tracking": {"backend": "wandb"},
 }
 CONFIGS = {
     train: SHARED | {
@@ -126,6 +126,9 @@ def history(run_dir):
 @pytest.mark.parametrize("script", CONFIGS, ids=lambda script: script.__name__)
 def test_every_script_tells_it_all(script, task, tmp_path, monkeypatch):
     monkeypatch.setattr("sys.argv", [script.__name__, "--config", str(task(script))])
+    monkeypatch.setattr("lib.run.tracking.SAMPLES", 2)
+    for name, value in {"RUN_GROUP": "sums", "TAGS": "tiny", "NOTES": "a test"}.items():
+        monkeypatch.setenv(f"WANDB_{name}", value)
     assert script.main() == 0
     run_dir = tmp_path / "outputs/tiny"
     begun = next(record.run for record in records(run_dir) if record.HasField("run"))
@@ -133,7 +136,7 @@ def test_every_script_tells_it_all(script, task, tmp_path, monkeypatch):
     assert (list(begun.tags), begun.notes) == (["tiny"], "a test")
     assert begun.run_id == (run_dir / "wandb_id").read_text()
     config = {each.key: json.loads(each.value_json) for each in begun.config.update}
-    assert config["tracking"] == CONFIGS[script]["tracking"] | {"samples": 2} | config["tracking"]
+    assert config["tracking"] == CONFIGS[script]["tracking"] | config["tracking"]
     assert yaml.safe_load((run_dir / "config.yaml").read_text()).items() <= config.items()
     logged, (numbers, intervals, histograms, tables) = history(run_dir), KEYS[script]
     assert all(isinstance(value, int | float) for name in numbers for value in logged[name])
@@ -189,14 +192,14 @@ def test_the_variables_of_wandb_come_first_and_headers_stay_here(task, tmp_path,
     for name, value in {"NAME": "mine", "RUN_ID": "my-id", "TAGS": "a,b", "MODE": "offline"}.items():
         monkeypatch.setenv(f"WANDB_{name}", value)
     wandb.teardown()  # it reads its variables once
-    with tracker(path, "tracking.mode=online", *SERVER):
+    with tracker(path, *SERVER):
         pass
     assert begun(tmp_path) == [("my-id", "mine")] and not (tmp_path / "outputs/tiny/wandb_id").exists()
     sent = str(list(records(tmp_path / "outputs/tiny")))
     assert "base_url" in sent and "hush-hush" not in sent and "http://x/v1" not in sent
     monkeypatch.setenv("WANDB_MODE", "disabled")
     wandb.teardown()
-    with tracker(path, "tracking.mode=online") as board:
+    with tracker(path) as board:
         board.log("rollouts", {"n": 1}, 1)
     assert len(begun(tmp_path)) == 1
 

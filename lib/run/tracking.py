@@ -1,7 +1,7 @@
 """A dashboard beside the files of a run: W&B, TensorBoard or Trackio. No run depends on it.
 
-Whatever goes wrong in it is one warning, and the run continues without it. What the variables of W&B say, such as
-WANDB_MODE, WANDB_PROJECT and WANDB_NAME, comes before the config.
+Whatever goes wrong in it is one warning, and the run continues without it. Entity, group, tags, notes and mode of a W&B
+run come from W&B's own variables, such as WANDB_MODE; WANDB_PROJECT and WANDB_NAME come before the config.
 """
 
 import contextlib
@@ -25,10 +25,10 @@ Distributions = Mapping[str, list[float]]
 STEP = "global_step"  # the x axis of everything: a resumed run repeats steps, which W&B's own counter forbids
 WANDB_ID = "wandb_id"  # the file that holds the W&B run id
 FINISH_SECONDS = 300.0  # time limit for sending what is left at the end
+SAMPLES = 8  # most texts in a table
 VARIABLES = {
-    "entity": "WANDB_ENTITY", "project": "WANDB_PROJECT", "name": "WANDB_NAME", "group": "WANDB_RUN_GROUP",
-    "tags": "WANDB_TAGS", "notes": "WANDB_NOTES", "id": "WANDB_RUN_ID", "resume": "WANDB_RESUME", "dir": "WANDB_DIR",
-    "mode": "WANDB_MODE",
+    "project": "WANDB_PROJECT", "name": "WANDB_NAME", "id": "WANDB_RUN_ID", "resume": "WANDB_RESUME",
+    "dir": "WANDB_DIR", "mode": "WANDB_MODE",
 }  # fmt: skip
 SECRETS = {"base_url", "api_key_env", "headers", "extra_body", "after_checkpoint"}
 
@@ -74,7 +74,7 @@ class Tracker:
             self._board.log(
                 {f"{part}/{name}": value for name, value in _flat(row)},
                 {f"{part}/{name}": values for name, values in finite.items() if values},
-                {f"{part}/samples": _spread(texts, self._config.tracking.samples)} if texts else {},
+                {f"{part}/samples": _spread(texts, SAMPLES)} if texts else {},
                 step,
             )
 
@@ -96,11 +96,11 @@ class _Wandb:
     def __init__(self, config: RunConfig, resume: bool):
         import wandb
 
-        settings, run_dir = config.tracking, config.run_dir
-        wished = {
-            **settings.model_dump(include={"entity", "project", "group", "tags", "notes"}),
-            "name": settings.name or config.run_name,
-            "mode": _mode() if settings.mode == "auto" else settings.mode,
+        run_dir = config.run_dir
+        wished: dict[str, Any] = {
+            "project": config.tracking.project,
+            "name": config.run_name,
+            "mode": _mode(),
             "resume": "allow",
             "dir": str(run_dir.resolve()),  # W&B's process has its own working directory
         }

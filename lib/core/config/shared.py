@@ -261,15 +261,8 @@ class Tracking(Section):
 
     backend: Literal["none", "wandb", "tensorboard", "trackio"] = "none"  # none: the JSONL logs alone
     project: Name = "rematch"
-    # the project in the dashboard. With W&B, its environment variables (WANDB_PROJECT, WANDB_MODE, WANDB_ENTITY,
-    # WANDB_NAME, WANDB_RUN_GROUP, ...) take precedence over this section
-    mode: Literal["auto", "offline", "online"] = "auto"  # for W&B; auto: online if it finds an API key, else offline
-    entity: Name | None = None  # team or user
-    name: Name | None = None  # name of the run in the dashboard; null: run_name
-    group: Name | None = None  # groups runs in the dashboard
-    tags: list[Name] = []  # labels of the run
-    notes: Name | None = None  # a longer description of the run
-    samples: CountOrZero = 8  # maximum number of texts in a table of samples
+    # the project in the dashboard; the run's name there is run_name. W&B's own variables decide the rest, and come
+    # first: WANDB_MODE, WANDB_ENTITY, WANDB_PROJECT, WANDB_NAME, WANDB_RUN_GROUP, WANDB_TAGS, WANDB_NOTES
     max_generations_mb: CountOrZero = 0
     # megabytes that generations.jsonl may take; beyond them its oldest rows are deleted; 0: no limit
     tokens: Literal["none", "one_prompt", "all"] = "one_prompt"
