@@ -118,10 +118,10 @@ def test_a_teacher_of_tokens_needs_its_weights_and_what_it_says(tiny):
         return needs_of(tiny[0], score().model_copy(update={"distill": Distill(**distill)}), load, teacher)
 
     plain, itself = needs_of(tiny[0], score(), load), needs(None, itself={}, shown="{question}")
-    second = needs(tiny[0], model={"name": "y", "dtype": "bfloat16"})
+    second = needs(tiny[0], model={"name": "y"})  # in float32, as the policy
     assert itself.always == plain.always
     added = sum(itself.update.values()) - sum(plain.update.values())
     assert added == 2048 * 2 * width * 4  # hidden states, and the derivative by the policy's, in float32
     weights = second.always["weights of the teacher"]
-    assert weights == 2 * sum(parameter.numel() for parameter in tiny[0].parameters())
-    assert sum(second.update.values()) - sum(plain.update.values()) == 2048 * width * (2 + 4)
+    assert weights == 4 * sum(parameter.numel() for parameter in tiny[0].parameters())
+    assert sum(second.update.values()) - sum(plain.update.values()) == 2048 * width * (4 + 4)

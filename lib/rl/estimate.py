@@ -130,7 +130,7 @@ def needs_of(
         f"adapter ({trained / 1e6:.2f} M parameters, with gradient and optimizer)": trained * OPTIMIZER,
     }
     if teacher:
-        always["weights of the teacher"] = _weights(teacher, config.distill.model)
+        always["weights of the teacher"] = _weights(teacher, config.teacher_model)
     if not on_gpu:
         always = {"Python and its packages": PYTHON, **always}
     of_token = bytes_per_token(skeleton) * each / skeleton.dtype.itemsize
@@ -163,7 +163,7 @@ def _of_distillation(
     """Returns what is kept of a micro-batch's tokens for the KL to a teacher: its hidden states, and a derivative."""
     if config.distill is None:
         return {}
-    width, model = skeleton.config.hidden_size, config.distill.model or config.model
+    width, model = skeleton.config.hidden_size, config.teacher_model or config.model
     size = (teacher or skeleton).config.hidden_size * _bytes_of_number(model)
     return {f"what the teacher says of {scored} tokens": scored * (size + 4 * width)}
 

@@ -60,7 +60,7 @@ def show(
     splits, _ = load_data(config)
     check_teacher(config)
     skeleton, tokenizer = load_skeleton(config.model)
-    teacher = load_skeleton(config.distill.model)[0] if config.distill and config.distill.model else None
+    teacher = load_skeleton(config.teacher_model)[0] if config.teacher_model else None
     prompts = prompts_of(config, tokenizer)
     train, test, selection, notes = fitting(splits, prompts, config)
     lengths = [len(prompts.prompt(row).ids) for row in train[:LENGTHS]]

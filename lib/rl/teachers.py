@@ -58,18 +58,18 @@ OTHERWISE = "take a teacher of the policy's family, or learn from its texts (col
 AnyTeacher = ModelTeacher | PastTeacher
 
 
-def load_teacher(settings: Distill, policy: Policy) -> AnyTeacher:
+def load_teacher(config: RLConfig, policy: Policy) -> AnyTeacher:
     """Loads the teacher of a config. Raises ConfigError."""
-    if settings.model:
-        return ModelTeacher(settings.model, policy)
-    return PastTeacher(policy, settings.itself.every_steps)
+    if config.teacher_model:
+        return ModelTeacher(config.teacher_model, policy)
+    return PastTeacher(policy, config.distill.itself.every_steps)
 
 
 def check_teacher(config: RLConfig) -> None:
     """Raises ConfigError for what keeps a teacher from teaching, where it shows without weights."""
-    if config.distill and config.distill.model:
-        (_, own), (_, theirs) = load_skeleton(config.model), load_skeleton(config.distill.model)
-        refuse_other_tokens(own, theirs, config.distill.model.name)
+    if config.teacher_model:
+        (_, own), (_, theirs) = load_skeleton(config.model), load_skeleton(config.teacher_model)
+        refuse_other_tokens(own, theirs, config.teacher_model.name)
 
 
 def refuse_other_tokens(own: Any, theirs: Any, name: str) -> None:

@@ -3,7 +3,7 @@
 from typing import Literal
 
 from lib.core.config.section import Conflicts, CountOrZero, Name, Positive, Section, Weight
-from lib.core.config.shared import Model
+from lib.core.config.shared import ModelWeights
 
 TEACHERS = ("model", "itself")
 
@@ -20,9 +20,9 @@ class Distill(Section):
     Either `model` or `itself` teaches. The KL is over the whole vocabulary (docs/distillation.md).
     """
 
-    model: Model | None = (
-        None  # a second model in this process, with the policy's tokenizer; through plain transformers
-    )
+    model: ModelWeights | None = None
+    # a second model in this process, with the policy's tokenizer; through plain transformers, otherwise loaded as the
+    # policy is
     itself: Itself | None = None  # the policy, frozen
     shown: Name | None = None
     # what the teacher reads in place of the question; null: the question. It may name {question}, any column of the
@@ -45,5 +45,3 @@ class Distill(Section):
     def _conflicts(self) -> Conflicts:
         if sum(getattr(self, name) is not None for name in TEACHERS) != 1:
             yield TEACHERS, "one teacher: give one of the two, and set the other to null"
-        if self.model and self.model.backend == "unsloth":
-            yield ("model.backend",), "a teacher is read through plain transformers: set backend: plain"

@@ -14,6 +14,7 @@ from lib.core.config.section import Conflicts, Count, CountOrZero, Name, Positiv
 from lib.core.config.shared import (
     AtMost,
     HubSettings,
+    Model,
     Optimizer,
     Reward,
     RunConfig,
@@ -285,6 +286,14 @@ class RLConfig(RunConfig):
     def server_of(self, section: str) -> Server:
         """Returns the server that a section asks."""
         return self.servers[self.asked[section]]
+
+    @property
+    def teacher_model(self) -> Model | None:
+        """Returns the second model of `distill`, loaded as the policy is where `distill.model` does not say."""
+        if self.distill is None or self.distill.model is None:
+            return None
+        shared = {"dtype", "max_seq_length", "attn_implementation", "trust_remote_code"}
+        return Model(**self.distill.model.model_dump(), **self.model.model_dump(include=shared), backend="plain")
 
     @property
     def shows_hints(self) -> bool:

@@ -21,29 +21,15 @@ from lib.core.registry import extractor_of_predictions, extractors, matchers, re
 SMOKE_TOKENS = 256  # per answer: room for the format and a right answer, and still minutes on two cores
 
 
-class Model(Section):
-    """A model, and how it is loaded."""
+class ModelWeights(Section):
+    """The weights of a model."""
 
     name: Name  # Hugging Face Hub id or local folder
     revision: str | None = None  # branch, tag or commit on the Hub
     adapter: Name | None = None
     # a saved LoRA adapter to merge into the frozen base (lib/model/merging.py): a folder, or OWNER/NAME@REVISION of the
     # Hub
-    backend: Literal["auto", "plain", "unsloth"] = "auto"
-    # auto: Unsloth if it is installed, there is a GPU, and it works with all adapters (docs/adapters.md)
-    dtype: Literal["auto", "float32", "bfloat16"] = "auto"  # auto: bfloat16 on a GPU that supports it, else float32
     load_in_4bit: bool = False  # true: QLoRA, through bitsandbytes
-    max_seq_length: Count = 2048  # tokens of prompt and answer together, at most
-    chat_template: str = ""  # Jinja text or the path of a file; "": the tokenizer's own template
-    chat_template_kwargs: dict[str, Any] = {}  # variables for the chat template, such as {enable_thinking: false}
-    gradient_checkpointing: bool = False  # true: less memory, about a third more time
-    attn_implementation: str | None = None  # as in transformers, such as sdpa or eager; null: its default
-    trust_remote_code: bool = False  # true: run code that comes with the model
-
-    @property
-    def starts_on_cpu(self) -> bool:
-        """Tells whether the weights are loaded into main memory although there is a GPU."""
-        return False
 
     @property
     def full_name(self) -> str | None:
@@ -59,6 +45,25 @@ class Model(Section):
                 "nothing can be merged into weights of 4 bits, which are too coarse to hold it: merge once, by "
                 "evaluate.py --merge OUT model.load_in_4bit=false, then set model.name=OUT and remove model.adapter",
             )
+
+
+class Model(ModelWeights):
+    """A model, and how it is loaded."""
+
+    backend: Literal["auto", "plain", "unsloth"] = "auto"
+    # auto: Unsloth if it is installed, there is a GPU, and it works with all adapters (docs/adapters.md)
+    dtype: Literal["auto", "float32", "bfloat16"] = "auto"  # auto: bfloat16 on a GPU that supports it, else float32
+    max_seq_length: Count = 2048  # tokens of prompt and answer together, at most
+    chat_template: str = ""  # Jinja text or the path of a file; "": the tokenizer's own template
+    chat_template_kwargs: dict[str, Any] = {}  # variables for the chat template, such as {enable_thinking: false}
+    gradient_checkpointing: bool = False  # true: less memory, about a third more time
+    attn_implementation: str | None = None  # as in transformers, such as sdpa or eager; null: its default
+    trust_remote_code: bool = False  # true: run code that comes with the model
+
+    @property
+    def starts_on_cpu(self) -> bool:
+        """Tells whether the weights are loaded into main memory although there is a GPU."""
+        return False
 
 
 class TrainedModel(Model):
