@@ -64,32 +64,32 @@ EMPTY = [
 
 @pytest.mark.parametrize("text", HONEST)
 def test_an_honest_hint_survives_untouched(text):
-    assert clean(text, 300) == Cleaned(text)
+    assert clean(text) == Cleaned(text)
 
 
 @pytest.mark.parametrize(("text", "expected"), CLEANED.items())
 def test_what_is_no_hint_is_taken_out_of_one(text, expected):
-    assert clean(text, 300) == Cleaned(expected)
+    assert clean(text) == Cleaned(expected)
 
 
 @pytest.mark.parametrize("text", CODE)
 def test_code_alone_is_dropped(text):
-    assert clean(text, 300) == Cleaned(dropped="code")
-    assert clean(f"    {text}  ", 300) == Cleaned(dropped="code")
-    assert clean(f"Use a set.\n{text}", 300).text == ("" if "final_answer" in text else "Use a set.")
+    assert clean(text) == Cleaned(dropped="code")
+    assert clean(f"    {text}  ") == Cleaned(dropped="code")
+    assert clean(f"Use a set.\n{text}").text == ("" if "final_answer" in text else "Use a set.")
 
 
 @pytest.mark.parametrize("text", EMPTY)
 def test_what_says_nothing_in_english_is_dropped(text):
-    assert clean(text, 300) == Cleaned(dropped="empty")
+    assert clean(text) == Cleaned(dropped="empty")
 
 
 def test_a_long_hint_is_cut_at_a_space():
     text = "abcd " * 80
-    assert clean(text, 300).text == ("abcd " * 60).strip()
-    assert clean(text, 299).text == ("abcd " * 60).strip()  # 299 characters
-    assert clean(text, 298).text == ("abcd " * 59).strip()
-    assert clean("a" * 301, 300).text == "a" * 300
+    assert clean(text).text == ("abcd " * 60).strip()
+    assert clean("x" + text).text == ("x" + "abcd " * 60).strip()  # 300 characters
+    assert clean("xy" + text).text == ("xy" + "abcd " * 59).strip()
+    assert clean("a" * 301).text == "a" * 300
 
 
 PARTS = [
@@ -120,8 +120,8 @@ def test_megabytes_are_read_in_part(part):
     """Each of these takes no more work from its first 20,000 characters on; none may take the square of them."""
     for start in ("", "if ", "a("):
         long = start + part * (10_000_000 // len(part)) + " x y"
-        assert clean(long, 300) == clean(long[:1_000_000], 300) == clean(long[:LONGEST_READ], 300)
-        clean(long[: LONGEST_READ - 4] + " x y", 300)
+        assert clean(long) == clean(long[:1_000_000]) == clean(long[:LONGEST_READ])
+        clean(long[: LONGEST_READ - 4] + " x y")
 
 
 @pytest.mark.parametrize(

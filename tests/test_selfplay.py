@@ -454,7 +454,7 @@ def test_a_server_is_asked_the_same_of_a_prompt_for_ever(folder):
 
 def test_asking_nothing_says_nothing_of_a_server_that_is_away(tmp_path):
     told = []
-    with Remote("teacher", Server(**SERVER), tmp_path / "replies.jsonl", True, told.append) as remote:
+    with Remote("teacher", Server(**SERVER, outage="stop"), tmp_path / "replies.jsonl", told.append) as remote:
         remote._is_away = True
         assert remote.answers(remote.ask([])) == [] == told and remote._is_away
 

@@ -302,12 +302,12 @@ def test_an_outage_is_masked_counted_and_told(template, tmp_path):
 def test_an_outage_that_stops_the_run(straight, template, tmp_path, url):
     """Although some answers of each later step are kept."""
     with alone(template) as address:
-        mine = Run(template, tmp_path / "work", **with_servers(url, endpoint(address), outage="stop"))
+        mine = Run(template, tmp_path / "work", **with_servers(url, endpoint(address, outage="stop")))
         process = mine.launch(pauses=[2])
         wait_paused(mine, process, 2)
     os.kill(process.pid, signal.SIGCONT)
     said = mine.ended(process, code=6)
-    assert said.count("error: ") == 1 and "fix the server, then --resume, or set opponent.outage: mask" in said
+    assert said.count("error: ") == 1 and "fix the server, then --resume, or set servers.rival.outage: mask" in said
     with alone(template, address):
         mine.start("--resume")
     mine.same_as(straight)
@@ -334,7 +334,7 @@ def test_a_server_that_never_answered_ends_the_run(template, tmp_path, url, sett
 def test_a_request_that_is_refused_is_no_outage(tmp_path, url, monkeypatch):
     monkeypatch.setenv("OUR_KEY", KEY)
     told, chat, kept = [], [{"role": "user", "content": "1+1"}], tmp_path / "replies.jsonl"
-    with Remote("opponent", Server(**endpoint(url)), kept, True, told.append) as remote:
+    with Remote("opponent", Server(**endpoint(url), outage="stop"), kept, told.append) as remote:
         for tokens, kind in ((6, Reply), (1000, ReplyError)):  # more than the server's model can write
             [outcome] = remote.answers(remote.ask([Request(chat, tokens, 1.0, seed=tokens)]))
             assert isinstance(outcome, kind) and not told

@@ -9,7 +9,6 @@ import contextlib
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import Future, wait
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,7 @@ Outcome = Reply | ReplyError
 class Remote:
     """An OpenAI-compatible server, and the section of the config that uses it; a context.
 
-    `stop_on_outage`: an outage ends the run with an ApiError; otherwise a failed request is an outcome like any other.
+    With `outage: stop` an outage ends the run with an ApiError; otherwise a failed request is an outcome like others.
     """
 
     def __init__(
@@ -36,11 +35,10 @@ class Remote:
         section: str,
         server: Server,
         kept: Path,
-        stop_on_outage: bool,
         warn: Callable[[str], None],
     ):
         self.section, self.server, self.kept = section, server, kept
-        self.stop_on_outage, self.warn = stop_on_outage, warn
+        self.warn = warn
         self._is_away = False
 
     def __enter__(self) -> "Remote":
@@ -122,9 +120,9 @@ class Remote:
         if len(failed) == len(outcomes) and not self._patient.has_answered:
             raise ApiError(f"{self.server.key}: none of the first {len(failed)} requests was answered: {failed[0]}")
         was_away, self._is_away = self._is_away, all(map(_is_gone, outcomes))
-        if self._is_away and self.stop_on_outage:
+        if self._is_away and self.server.outage == "stop":
             raise ApiError(
-                f"{self.server.key}: {failed[0]}; fix the server, then --resume, or set {self.section}.outage: mask"
+                f"{self.server.key}: {failed[0]}; fix the server, then --resume, or set {self.server.key}.outage: mask"
             )
         if self._is_away and not was_away:
             self.warn(f"{self.section}: the server is down ({failed[0]}); training continues without it")
@@ -151,7 +149,7 @@ def replies_of(folder: Path, process: int, section: str) -> Path:
 
 def remote_of(section: str, config: RLConfig, kept: Path, warn: Callable[[str], None]) -> Remote:
     """Returns the server that a section of the config asks; its replies are kept in a file."""
-    return Remote(section, config.server_of(section), kept, attrgetter(section)(config).outage == "stop", warn)
+    return Remote(section, config.server_of(section), kept, warn)
 
 
 def _is_gone(outcome: Outcome) -> bool:

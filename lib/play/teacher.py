@@ -112,8 +112,8 @@ class Teacher:
         return Request(messages, most + self.thinking.budget_tokens, settings.temperature, seed)
 
     def _take_hint(self, group: Group, mode: str, reply: Reply, result: Help) -> None:
-        prompt, settings = group.prompt, self.settings.hint
-        cleaned = clean(reply.text, settings.max_characters)
+        prompt = group.prompt
+        cleaned = clean(reply.text)
         dropped = cleaned.dropped
         if not dropped and leaks([cleaned.text], [prompt], self.judge)[0]:
             dropped = "answer"
@@ -124,7 +124,7 @@ class Teacher:
             if len(hinted.ids) + self.config.generation.most_tokens > self.config.model.max_seq_length:
                 dropped = "too_long"
             else:
-                trained = prompt.ids if settings.train == "off_policy" else None
+                trained = prompt.ids if self.settings.hint.train == "off_policy" else None
                 result.hinted.append(replace(hinted, trained_ids=trained, hint=cleaned.text, plain=prompt.messages))
         result.counts[f"hints_dropped_{dropped}" if dropped else "hints_used"] += 1
         row = {"text": reply.text, "hint": None if dropped else cleaned.text, "dropped": dropped or None}

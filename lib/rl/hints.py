@@ -18,6 +18,7 @@ from lib.rl.prompts import Prompt
 from lib.text.calls import last_json_object
 
 LONGEST_READ = 20_000  # characters: the rest is ignored
+LONGEST = 300  # characters of a hint or a critique
 _FENCED = re.compile(r"(`{3,}|~{3,}).*?(?:\1|\Z)", re.DOTALL)
 # Matches a stripped line of code. A statement never ends in a word and a full stop, as sentences do.
 _CODE_LINE = re.compile(
@@ -53,7 +54,7 @@ class Cleaned:
     dropped: str = ""
 
 
-def clean(text: str, max_characters: int) -> Cleaned:
+def clean(text: str) -> Cleaned:
     """Extracts the hint from a teacher's text. Takes any string, never raises, and runs in linear time."""
     _, text, _ = split_reasoning(without_thinking(text[:LONGEST_READ]))
     wrapped, _ = last_json_object(text)
@@ -72,8 +73,8 @@ def clean(text: str, max_characters: int) -> Cleaned:
     while prefix := _PREFIX.match(text):
         text = text[prefix.end() :]
     text = without_special_tokens(text)  # it goes into the policy's prompt, and must not end a turn there
-    if len(text) > max_characters:
-        text = text[: max_characters + 1].rpartition(" ")[0] or text[:max_characters]
+    if len(text) > LONGEST:  # cut at a space
+        text = text[: LONGEST + 1].rpartition(" ")[0] or text[:LONGEST]
     if not re.search(r"[A-Za-z]{2}", text):
         return Cleaned(dropped="code" if had_code else "empty")
     return Cleaned(text)

@@ -44,7 +44,7 @@ TEXTS = {
     "public_field", "printed", "nothing", "request", "said", "ask", "then", "fn", "format", "answer_extractor",
     "target_extractor", "match", "task_field", "engine", "open_tag", "close_tag", "schedule", "column", "values",
     "value", "draw", "on_non_finite", "on_collapse", "level", "beyond", "recipe", "loss", "advantage",
-    "length_norm", "kl", "bonus_on", "bonus_to", "baseline", "shown", "direction", "offers", "outage", "pick",
+    "length_norm", "kl", "bonus_on", "bonus_to", "baseline", "shown", "direction", "offers", "pick",
     "use", "server", "tie_break", "modes", "hint_request", "critique_request", "train",
 }  # fmt: skip
 COLUMNS = {

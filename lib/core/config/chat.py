@@ -77,6 +77,10 @@ class Server(Section):
     input_price: Weight = 0.0  # price of a million input tokens in your currency, to report what a run costs
     output_price: Weight = 0.0  # the same for tokens that it writes
     thinking: Thinking = Thinking()
+    outage: Literal["mask", "stop"] = "mask"
+    # what happens if it has answered before and then fails, as an opponent or a teacher. mask: training goes on without
+    # it, so that games count as ties and on no scoreboard, and attempts are answered as without feedback; stop: the run
+    # stops, and can be resumed, as collect_rollouts.py always does
     _name: str = PrivateAttr("NAME")
 
     @property

@@ -2,7 +2,7 @@
 
 import string
 from collections.abc import Callable
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import AfterValidator
 
@@ -65,10 +65,6 @@ class TeacherFeedback(Section):
     # what the user says with its critique; without one, self_correction
     temperature: Weight = 0.6  # 0 = greedy
     max_new_tokens: Count = 256  # maximum tokens of a critique, thinking not counted
-    max_characters: Count = 300  # maximum length of a critique; a longer one is cut at a space
-    outage: Literal["mask", "stop"] = "mask"
-    # what happens if a server that has answered before fails. mask: attempts are answered as without feedback; stop:
-    # the run stops, and can be resumed
 
 
 class SelfFeedback(Section):

@@ -34,6 +34,7 @@ HINTS: dict[str, tuple[str, ...]] = {  # unknown keys -> the key to use, of the 
     "self_play": ("opponent.snapshots", "rl_train_gspo_selfplay.py, which plays against an opponent"),
     "corrections": ("train.attempts, one more than that",),
     "endpoint": ("server: NAME, with what stood here under servers.NAME",),
+    "outage": ("servers.NAME.outage",),
     "opponent.endpoint": ("opponent.server: NAME, with what stood here under servers.NAME",),
     "opponent.thinking": ("servers.NAME.thinking, or generation.thinking if snapshots play",),
     "prompts.teacher.endpoint": ("prompts.teacher.server: NAME, with what stood here under servers.NAME",),

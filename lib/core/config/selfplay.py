@@ -60,9 +60,6 @@ class Opponent(Section):
     both_wrong: Fraction = 0.5  # score of a game that neither wins: both wrong, with equal rewards
     temperature: Weight = 0.7  # 0 = greedy
     max_new_tokens: Count | None = None  # maximum tokens of the opponent's answer; null: as many as the policy's
-    outage: Literal["mask", "stop"] = "mask"
-    # what happens if a server that has answered before fails. mask: its games count as ties, and on no scoreboard;
-    # stop: the run stops, and can be resumed
 
     @field_validator("use", mode="before")
     @classmethod
@@ -108,7 +105,6 @@ class Hint(Section):
     hint_request: str = HINT_REQUEST  # what the teacher is asked for a hint
     critique_request: str = CRITIQUE_REQUEST  # what it is asked for a critique of `{attempt}`
     retries: Count | None = None  # answers sampled under the hint; null: train.group_size
-    max_characters: Count = 300  # maximum length of a hint; a longer one is cut at a space
 
     def _conflicts(self) -> Conflicts:
         if self.train in ("on_policy", "off_policy") and self.retries == 1:
@@ -131,7 +127,6 @@ class TeacherSettings(Section):
     solve: Solve = Solve()
     temperature: Weight = 0.6  # 0 = greedy
     max_new_tokens: Count = 256  # maximum tokens of a hint; a solution may be as long as the policy's answers
-    outage: Literal["mask", "stop"] = "mask"  # mask: train on without help; stop: the run stops, and can be resumed
 
 
 class GspoTrain(TrainLoop):
