@@ -11,7 +11,7 @@ from lib.text.templates import Outside
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
-UNKNOWN = "<|unk|>"
+PAD, END, UNKNOWN = "<|pad|>", "<|im_end|>", "<|unk|>"
 KEY = "model.from_scratch"
 
 
@@ -44,7 +44,7 @@ def build_tokenizer(from_scratch: FromScratch, chat_template: str) -> "PreTraine
     from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
-    named = [from_scratch.pad_token, from_scratch.eos_token, UNKNOWN]
+    named = [PAD, END, UNKNOWN]
     named += [token for token in from_scratch.special_tokens if token not in named]
     tokens = named + list(from_scratch.characters)
     twice = sorted({token for token in tokens if tokens.count(token) > 1})
@@ -60,8 +60,8 @@ def build_tokenizer(from_scratch: FromScratch, chat_template: str) -> "PreTraine
         (backend.add_special_tokens if is_control else backend.add_tokens)([added])
     return PreTrainedTokenizerFast(
         tokenizer_object=backend,
-        pad_token=from_scratch.pad_token,
-        eos_token=from_scratch.eos_token,
+        pad_token=PAD,
+        eos_token=END,
         unk_token=UNKNOWN,
         chat_template=chat_template or None,
         clean_up_tokenization_spaces=False,

@@ -8,13 +8,14 @@ from lib.core.config.shared import AtMost, HubSettings, Optimizer, RunConfig, So
 
 
 class FromScratch(Section):
-    """A model that is built instead of loaded: random weights and a tokenizer of single characters."""
+    """A model that is built instead of loaded: random weights and a tokenizer of single characters.
+
+    Its turns and answers end with <|im_end|>.
+    """
 
     architecture: dict[str, Any]  # fields of the transformers config; `model_type` names the class
     characters: Name  # each of these characters becomes one token
     special_tokens: list[str] = []  # tokens of several characters, such as tags and turn markers
-    eos_token: Name = "<|im_end|>"  # ends turns and answers
-    pad_token: Name = "<|pad|>"  # fills batches
 
 
 class SFTAdapters(Adapters):
