@@ -115,7 +115,7 @@ def main() -> int:
     screen.say(f"{config.run_dir / SELECTED}: {len(selected)} rollouts{left_out}")
     if config.upload:
         upload(config.run_dir / SELECTED, config.upload)
-        screen.say(f"uploaded to the data set {config.upload.repo_id}")
+        screen.say(f"uploaded to the data set {config.upload}")
     return FINISHED
 
 

@@ -437,10 +437,10 @@ def test_a_place_that_cannot_be_written(task):
 
 
 def test_an_upload_that_fails_leaves_the_rows(task):
-    mine = task(3, upload={"repo_id": "me/rows"})
+    mine = task(3, upload="me/rows")
     hub = {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_TOKEN": "hf_none", "HF_HOME": str(mine.folder)}
     told = mine.run(code=2, environment={**os.environ, **hub})
-    assert "error: upload.repo_id: 'me/rows' could not be written (" in told and "run again with --resume" in told
+    assert "error: upload: 'me/rows' could not be written (" in told and "run again with --resume" in told
     assert mine.read("selected.jsonl")
 
 

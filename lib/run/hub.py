@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from lib.core.config import HubSettings, Upload
+from lib.core.config import HubSettings
 from lib.core.errors import ConfigError
 from lib.run.directory import ADAPTER, ADAPTER_CONFIG, CARD, EXTRA, EXTRA_CONFIG, adapter_in
 
@@ -45,17 +45,17 @@ def offline_unless_reachable() -> Iterator[bool]:
         datasets.config.HF_HUB_OFFLINE, constants.HF_HUB_OFFLINE = before
 
 
-def upload(path: Path, to: Upload) -> None:
+def upload(path: Path, repo_id: str) -> None:
     """Uploads a file of rows as a data set's train split. ConfigError if the Hub refuses or cannot be reached."""
     from huggingface_hub import HfApi
 
     with _told(
-        f"upload.repo_id: '{to.repo_id}' could not be written",
+        f"upload: '{repo_id}' could not be written",
         f"; the rows are in {path}. Log in with `hf auth login`, then run again with --resume",
     ):
         hub = HfApi()
-        hub.create_repo(to.repo_id, repo_type="dataset", private=to.private, exist_ok=True)
-        hub.upload_file(path_or_fileobj=path, path_in_repo="train.jsonl", repo_id=to.repo_id, repo_type="dataset")
+        hub.create_repo(repo_id, repo_type="dataset", private=True, exist_ok=True)
+        hub.upload_file(path_or_fileobj=path, path_in_repo="train.jsonl", repo_id=repo_id, repo_type="dataset")
 
 
 def push(files: Mapping[str, Path | bytes], to: HubSettings, revision: str) -> str:

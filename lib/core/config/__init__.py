@@ -46,7 +46,7 @@ from lib.core.config.adapters import (
     Vera,
 )
 from lib.core.config.chat import ChatPrompts, Server, Thinking
-from lib.core.config.collect import ChatSampling, CollectConfig, Collection, Tools, Upload, WebSettings
+from lib.core.config.collect import ChatSampling, CollectConfig, Collection, Tools, WebSettings
 from lib.core.config.combinations import (
     BEHIND_NORMS,
     FOLDING,

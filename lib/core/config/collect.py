@@ -92,13 +92,6 @@ class Collection(Section):
     truncated: bool = False  # true: also completions that were cut off; right only with reward.accept_cut
 
 
-class Upload(Section):
-    """Where the selected rows go, beside the run directory."""
-
-    repo_id: Name  # id of a dataset on the Hugging Face Hub
-    private: bool = True  # false: everybody may see it
-
-
 class RolloutDataset(Source):
     """Rows to ask about: a hub id, a file, a folder of files, or a saved data set."""
 
@@ -120,7 +113,7 @@ class CollectConfig(RunConfig):
     reward: Reward | None = None  # how answers are judged; null: not at all
     sandbox: SandboxSettings = SandboxSettings()
     select: Collection = Collection()
-    upload: Upload | None = None
+    upload: Name | None = None  # a data set on the Hugging Face Hub that gets the selected rows; made, and private
 
     def _conflicts(self) -> Conflicts:
         if (self.server is None) == (self.model is None):
