@@ -397,6 +397,7 @@ def test_azure_has_the_deployment_in_the_path_a_version_and_a_header_for_the_key
     monkeypatch.setenv("AZURE_OPENAI_AD_TOKEN", "a-token-of-the-directory")
     server.ask(path="", api_key_env=None, **azure)
     [message] = server.requests
+    assert server.bodies()[0]["max_completion_tokens"] == 12 and "max_tokens" not in server.bodies()[0]
     assert message.start.split()[1] == "/openai/deployments/m/chat/completions?api-version=2024-10-21"
     assert message.headers["authorization"] == "Bearer a-token-of-the-directory" and "api-key" not in message.headers
 
@@ -405,6 +406,7 @@ def test_without_an_address_all_is_as_openais_client_has_it(url, monkeypatch):
     with pytest.raises(ConfigError, match="OPENAI_API_KEY is not set"):
         RemoteModel(at(None, api_key_env=None))
     assert address(at(None)) == "https://api.openai.com/v1"
+    assert RemoteModel(at(None))._dialect.limit == "max_completion_tokens"
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("OPENAI_BASE_URL", f"{url}/")
     assert ask_one(None, api_key_env=None) == ask_one(url)
@@ -525,13 +527,13 @@ def test_what_is_sent_to_the_chat_api():
     server = Scripted(said())
     extra = {"reasoning": {"effort": "low"}, "chat_template_kwargs": {"note": "x"}}
     server.ask(
-        request("naïve \ud800", top_p=0.9, tools=[TOOL]), extra_body=extra, max_tokens_field="max_completion_tokens",
+        request("naïve \ud800", top_p=0.9, tools=[TOOL]), extra_body=extra,
         thinking={"enabled": False},
     )  # fmt: skip
     server.ask(request(temperature=0.0))
     first, second = server.bodies()
     assert first == {
-        "model": "m", "messages": [{"role": "user", "content": "naïve \ud800"}], "max_completion_tokens": 12,
+        "model": "m", "messages": [{"role": "user", "content": "naïve \ud800"}], "max_tokens": 12,
         "temperature": 1.0, "seed": 1, "top_p": 0.9, "tools": [TOOL], "reasoning": {"effort": "low"},
         "chat_template_kwargs": {"enable_thinking": False, "note": "x"},
     }  # fmt: skip

@@ -20,6 +20,7 @@ class Dialect:
     """The API of a server."""
 
     server: Server
+    limit: str = "max_tokens"  # the chat API's name of the token limit
 
     @property
     def _is_chat(self) -> bool:
@@ -52,7 +53,7 @@ class Dialect:
         body = {
             "model": self.server.model,
             "messages": request.messages,
-            self.server.max_tokens_field: request.max_tokens,
+            self.limit: request.max_tokens,
             "temperature": request.temperature,
             "seed": request.seed,
         }

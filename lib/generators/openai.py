@@ -66,10 +66,11 @@ class RemoteModel:
 
     def __init__(self, server: Server):
         self.server = server
-        self._dialect = Dialect(server)
         self._key = _key(server)
         self._secrets = _secrets(server, self._key)
         self._base = address(server)
+        is_openais = self._base == OWN_ADDRESS or server.azure_api_version
+        self._dialect = Dialect(server, "max_completion_tokens" if is_openais else "max_tokens")
         self.name = {"model": server.model, "api": server.api, "body": self._dialect.extra_body()}
         self.counts = Counts()
         self.has_answered = False  # once it has, a refusal concerns one request, not all

@@ -70,10 +70,9 @@ class Server(Section):
     deadline_s: Positive = 120.0  # seconds for one reply, including all retries
     max_retries: CountOrZero = 5
     # retries of a request after status 408, 409, 429 or 5xx, a malformed reply or a broken connection
-    max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
-    # name of the request field for the token limit; OpenAI's new models need max_completion_tokens
     extra_body: dict[str, Any] = {}
-    # fields added to every request as they are, such as {reasoning: {effort: low}}; {seed: null} sends no seed
+    # fields added to every request as they are, such as {reasoning: {effort: low}}; {seed: null} sends no seed. The
+    # limit is max_tokens, and max_completion_tokens for OpenAI itself and Azure, whose new models know no other
     input_price: Weight = 0.0  # price of a million input tokens in your currency, to report what a run costs
     output_price: Weight = 0.0  # the same for tokens that it writes
     thinking: Thinking = Thinking()
