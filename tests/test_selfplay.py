@@ -185,8 +185,7 @@ def test_a_game_by_hand():
         assert game_score(theirs, mine, play) == pytest.approx(1 - expected)
     assert game_score(short, long, play.model_copy(update={"tie_break": "none"})) == 0.5
     wrong_ones = [score(0, answer="x" * length) for length in range(4)]
-    strict = play.model_copy(update={"both_wrong": 0.25})
-    assert {game_score(*pair, strict) for pair in itertools.product(wrong_ones, repeat=2)} == {0.25}
+    assert {game_score(*pair, play) for pair in itertools.product(wrong_ones, repeat=2)} == {0.5}
 
 
 def rewards_of(scores, theirs, **settings):

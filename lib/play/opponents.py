@@ -76,17 +76,15 @@ def game_score(mine: Verdict, theirs: Verdict, settings: Opponent) -> float:
     """Returns 1 for a win, 0 for a loss. A tie of two right answers gives 2/3 to the shorter one, 1/3 to the other.
 
     The higher reward wins; with equal rewards, the right answer does. Without a tie-break, or with equal lengths, a tie
-    is 1/2. Two wrong answers are never told apart by their length: they get `both_wrong`.
+    is 1/2. Two wrong answers are never told apart by their length: they tie.
     """
     difference = mine.reward - theirs.reward
     if abs(difference) < EQUAL:
         difference = float(mine.match) - float(theirs.match)
     if difference:
         return float(difference > 0)
-    if not mine.match:
-        return settings.both_wrong
     lengths = len(mine.answer.strip()), len(theirs.answer.strip())
-    if settings.tie_break == "none" or lengths[0] == lengths[1]:
+    if not mine.match or settings.tie_break == "none" or lengths[0] == lengths[1]:
         return 0.5
     return 2 / 3 if lengths[0] < lengths[1] else 1 / 3
 

@@ -57,7 +57,6 @@ class Opponent(Section):
     weight: Fraction = 0.2
     # win: the reward becomes (1 - weight) * reward + weight * score; additive: reward + weight * (reward - opponent's)
     tie_break: Literal["shorter_answer", "none"] = "shorter_answer"  # breaks ties of two right answers only
-    both_wrong: Fraction = 0.5  # score of a game that neither wins: both wrong, with equal rewards
     temperature: Weight = 0.7  # 0 = greedy
     max_new_tokens: Count | None = None  # maximum tokens of the opponent's answer; null: as many as the policy's
 
