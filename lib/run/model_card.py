@@ -41,7 +41,7 @@ TEXTS = {
     "run_name", "name", "revision", "adapter", "backend", "dtype", "chat_template", "attn_implementation",
     "config_name", "split", "task", "target_field", "family_field", "truncation", "messages_field", "system",
     "user", "self_correction", "hinted", "history", "feedback", "stop", "right", "wrong", "passed", "failed",
-    "public_field", "printed", "nothing", "request", "said", "ask", "then", "fn", "format", "answer_extractor",
+    "public_field", "printed", "request", "said", "ask", "then", "fn", "format", "answer_extractor",
     "target_extractor", "match", "task_field", "engine", "open_tag", "close_tag", "schedule", "column", "values",
     "value", "draw", "on_non_finite", "on_collapse", "level", "beyond", "recipe", "loss", "advantage",
     "length_norm", "kl", "bonus_on", "bonus_to", "baseline", "shown", "direction", "offers", "pick",

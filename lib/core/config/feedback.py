@@ -89,5 +89,4 @@ class ToolFeedback(Section):
     printed: Annotated[Name, AfterValidator(_naming("self_correction", "output"))] = (
         "Your calls printed:\n{output}\n{self_correction}"
     )
-    # after an attempt with calls; {output}: stdout, then stderr, of each
-    nothing: Said = "{self_correction}"  # after an attempt without calls
+    # after an attempt with calls; {output}: stdout, then stderr, of each. After one without: self_correction

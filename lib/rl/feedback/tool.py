@@ -39,9 +39,10 @@ class TellOutput(Feedback):
         return [await asyncio.gather(*map(output, own)) for own in calls]
 
     def _told(self, outputs: list[str]) -> str:
+        if not outputs:
+            return self.self_correction
         said = {"self_correction": self.self_correction, "output": "\n".join(outputs)}
-        key = "printed" if outputs else "nothing"
-        return filled(getattr(self.settings, key), said, f"prompts.tool.{key}")
+        return filled(self.settings.printed, said, "prompts.tool.printed")
 
 
 def calls_in(text: str) -> list[Any]:
