@@ -362,8 +362,7 @@ def _peft_config(tuner: Tuner, targets: str | list[str], seed: int) -> Any:
     if isinstance(tuner, Oft):
         return OFTConfig(r=0, oft_block_size=tuner.block_size, use_cayley_neumann=False, **shared)
     if isinstance(tuner, TinyLora):
-        tied = {"u": tuner.u, "r": tuner.r, "weight_tying": tuner.weight_tying}
-        return TinyLoraConfig(**tied, projection_seed=seed, **shared)
+        return TinyLoraConfig(u=tuner.u, r=2, weight_tying=0.0, projection_seed=seed, **shared)
     assert isinstance(tuner, Lora)
     kinds = {"use_dora": tuner.kind == "dora", "use_rslora": tuner.kind == "rslora"}
     return LoraConfig(r=tuner.r, lora_alpha=tuner.alpha, lora_dropout=0.0, **kinds, **shared)

@@ -2,7 +2,7 @@
 
 from typing import Literal, NamedTuple
 
-from lib.core.config.section import Conflicts, Count, CountOrZero, Fraction, Name, Positive, Section
+from lib.core.config.section import Conflicts, Count, CountOrZero, Name, Positive, Section
 
 Role = Literal["q", "k", "v", "o", "gate", "up", "down"]
 Bounds = tuple[Positive, Positive]
@@ -57,9 +57,7 @@ class Oft(Tuner):
 class TinyLora(Tuner):
     """A few numbers for each layer, through fixed random maps of its singular vectors (arXiv 2602.04118)."""
 
-    u: Count = 64  # numbers of a vector
-    r: Count = 2  # singular vectors
-    weight_tying: Fraction = 0.0  # how many layers share a vector, from none (0) to all (1)
+    u: Count = 64  # numbers of a vector, of which each layer has one, along its two largest singular directions
 
 
 class Bounded(Section):
