@@ -375,7 +375,7 @@ def test_a_conflict_is_not_told_of_a_field_that_is_wrong_itself(tmp_path):
         (["train.stage1_steps=0", "train.stage2_steps=0"], "nothing would be trained"),
         (["train.stage1_steps=0", "train.stage2_epochs=0"], "nothing would be trained"),
         (["train.attempts_per_prompt=1", "train.revisions_per_attempt=1"], "leave_one_out needs at least two"),
-        (["train.adaptive_beta2.target=0.1", "train.beta2=0"], "a beta2 of 0 cannot adapt"),
+        (["train.kl_target=0.1", "train.beta2=0"], "a beta2 of 0 cannot adapt"),
     ],
 )
 def test_values_that_do_not_fit_together(tmp_path, overrides, text):
@@ -487,7 +487,7 @@ def test_sampler_tricks_are_refused_with_the_reason(tmp_path, trick):
         ("model.revision=~", "model.revision", None),
         ("model.load_in_4bit=true", "model.load_in_4bit", True),
         ("model.adapters.lora.targets=[q_proj, up_proj]", "model.adapters.lora.targets", ["q_proj", "up_proj"]),
-        ("train.adaptive_beta2.target=0.25", "train.adaptive_beta2.target", 0.25),
+        ("train.sampler_correction.cap=2.5", "train.sampler_correction.cap", 2.5),
         ("model.chat_template_kwargs.enable_thinking=false", "model.chat_template_kwargs", {"enable_thinking": False}),
         ("prompts.system=a=b", "prompts.system", "a=b"),
         ("prompts.system=", "prompts.system", ""),

@@ -414,4 +414,4 @@ def test_stage_1_gives_attempt_1_no_policy_gradient():
     ("measured", "expected"), [(0.2, 1.02), (0.22, 1.02), (0.11, 1.01), (0.1, 1.0), (0.09, 0.99), (0.0, 0.98)]
 )
 def test_beta_follows_the_kl_within_its_bounds(measured, expected):
-    assert adapted_beta(1.0, measured, target=0.1, rate=0.1, max_error=0.2) == pytest.approx(expected)
+    assert adapted_beta(1.0, measured, target=0.1) == pytest.approx(expected)

@@ -60,7 +60,7 @@ CONFIG = {
     "optimizer": {"learning_rate": 0.02, "warmup_steps": 2, "schedule": "cosine"},
     "train": {
         "stage1_steps": 6, "stage2_steps": 6, "stage1_batch_size": 4, "stage2_batch_size": 4, "attempts_per_prompt": 2,
-        "revisions_per_attempt": 2, "micro_batch_tokens": 150, "adaptive_beta2": {"target": 0.01},
+        "revisions_per_attempt": 2, "micro_batch_tokens": 150, "kl_target": 0.01,
         "checkpoint_every": 1, "resample_rounds": 1, "kl_sample": 0.5,
     },
     "eval": {"max_examples": 6, "temperature": 1.0, "greedy_too": True, "every_steps": 2},

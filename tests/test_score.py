@@ -1162,12 +1162,12 @@ def test_out_of_memory_twice_names_the_knobs(folder, monkeypatch):
 
 
 def test_beta2_adapts_in_stage_1_alone(folder):
-    run = make_run("train.adaptive_beta2={target: 0.1, rate: 0.5, max_error: 0.2}", "train.stage1_steps=2")
+    run = make_run("train.kl_target=0.1", "train.stage1_steps=2")
     with run.open():
         row = step(run, 1)
         assert (row["kl_attempt1"], row["beta_attempt1"]) == (0, pytest.approx(0.11))
-        assert run.progress.beta2 == pytest.approx(0.1 * (1 - 0.5 * 0.2))
-        assert step(run, 1)["beta_attempt1"] == pytest.approx(0.1)
+        assert run.progress.beta2 == pytest.approx(0.1 * (1 - 0.1 * 0.2))
+        assert step(run, 1)["beta_attempt1"] == pytest.approx(0.108)
         moved = run.progress.beta2
         assert step(run, 2)["beta_attempt1"] == pytest.approx(0.01)
         assert run.progress.beta2 == moved

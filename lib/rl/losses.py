@@ -162,10 +162,10 @@ def sampler_weights(
     return weight.clamp(max=cap) if beyond == "truncate" else torch.where(weight > cap, 0.0, weight)
 
 
-def adapted_beta(beta: float, measured: float, target: float, rate: float, max_error: float) -> float:
+def adapted_beta(beta: float, measured: float, target: float) -> float:
     """Returns the next KL weight of a proportional controller (Ziegler et al. 2019, arXiv 1909.08593, section 2.2)."""
-    error = min(max(measured / target - 1, -max_error), max_error)
-    return beta * (1 + rate * error)
+    error = min(max(measured / target - 1, -0.2), 0.2)
+    return beta * (1 + 0.1 * error)
 
 
 @dataclass(frozen=True)

@@ -136,11 +136,9 @@ class ScoreRun:
         if self.curriculum.reads_outcomes:
             self.curriculum.note(collect(outcomes_of(trees, credit), self.accelerator))
         self.session.count_step()
-        betas, adaptive = self._kl_weights(stage), train.adaptive_beta2
-        if adaptive and stage.number == 1 and not self.progress.skipped and "kl_attempt1" in numbers:
-            self.progress.beta2 = adapted_beta(
-                self.progress.beta2, numbers["kl_attempt1"], adaptive.target, adaptive.rate, adaptive.max_error
-            )
+        betas = self._kl_weights(stage)
+        if train.kl_target and stage.number == 1 and not self.progress.skipped and "kl_attempt1" in numbers:
+            self.progress.beta2 = adapted_beta(self.progress.beta2, numbers["kl_attempt1"], train.kl_target)
         row = metrics_of(trees, credit, self.task.judge, self.config, self.accelerator)
         row |= numbers | self.curriculum.numbers()
         row |= {f"beta_{turn}": beta for turn, beta in zip(self.config.turns, betas, strict=True)}

@@ -33,7 +33,7 @@ LICENCE = ("license", "license_name", "license_link")  # as a card's metadata ha
 SECTIONS = {
     "model", "chat_template_kwargs", "dataset", "mixture", "options", "prompts", "verdict", "tests", "tool",
     "self", "reward", "by_task", "generation", "temperature_schedule", "thinking", "optimizer", "curriculum",
-    "weighting", "skip", "easy_pool", "replay", "train", "sampler_correction", "adaptive_beta2", "eval", "distill",
+    "weighting", "skip", "easy_pool", "replay", "train", "sampler_correction", "eval", "distill",
     "itself", "opponent", "snapshots", "teacher", "hint", "solve",
 }  # fmt: skip
 WHOLE = {"adapters", "from_scratch", "fn"}

@@ -75,14 +75,6 @@ class Generation(TrainedSampling):
             )
 
 
-class AdaptiveBeta2(Section):
-    """Holds KL(attempt 1) near `target` by moving beta2 (proportional controller, Ziegler et al. 2019)."""
-
-    target: Positive  # KL of attempt 1, in nats per token
-    rate: Share = 0.1  # each step of stage I multiplies beta2 by 1 + rate * error
-    max_error: Positive = 0.2  # the error is KL / target - 1, clipped to this size
-
-
 class ScoreTrain(TrainLoop):
     """SCoRe (Kumar et al. 2024, arXiv 2409.12917): equations 3 and 4 and their knobs; and other recipes on its tree."""
 
@@ -112,7 +104,10 @@ class ScoreTrain(TrainLoop):
     beta1: Weight = 0.01  # KL weight of all attempts
     beta2: Weight = 0.1  # additional KL weight of attempt 1 in stage I
     beta1_in_stage1: bool = True  # true: beta1 applies in stage I too, as in the paper
-    adaptive_beta2: AdaptiveBeta2 | None = None  # null: beta2 is fixed
+    kl_target: Positive | None = None
+    # KL of attempt 1, in nats per token, near which beta2 is moved to hold it in stage I (proportional controller,
+    # Ziegler et al. 2019): each step multiplies it by 1 + 0.1 * error, the error being KL / kl_target - 1, clipped to
+    # 0.2; null: beta2 is fixed
     bonus_on: Literal["match", "reward"] = "match"
     # what the bonus compares. match: whether each attempt is right, so that fixing the format earns no bonus; reward:
     # the rewards
@@ -195,10 +190,10 @@ class ScoreTrain(TrainLoop):
             )
 
     def _conflicts_of_beta2(self) -> Conflicts:
-        if self.adaptive_beta2 and self.beta2 == 0:
-            yield ("adaptive_beta2", "beta2"), "a beta2 of 0 cannot adapt: give it a start value above 0"
-        if self.adaptive_beta2 and self.base_first_attempts == 1:
-            keys = ("adaptive_beta2", "base_first_attempts")
+        if self.kl_target and self.beta2 == 0:
+            yield ("kl_target", "beta2"), "a beta2 of 0 cannot adapt: give it a start value above 0"
+        if self.kl_target and self.base_first_attempts == 1:
+            keys = ("kl_target", "base_first_attempts")
             yield keys, "with base_first_attempts = 1 no first attempt is the policy's: beta2 has nothing to adapt to"
 
 
