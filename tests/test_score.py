@@ -1188,18 +1188,13 @@ def test_the_learning_rate_by_hand(schedule, expected):
 
 
 def test_each_stage_has_its_own_schedule_and_a_fresh_optimizer(folder):
-    for keeps in ("true", "false"):
-        run = make_run(
-            "optimizer.warmup_steps=1", f"train.fresh_optimizer_per_stage={keeps}", f"run_name=fresh-{keeps}"
-        )
-        with run.open():
-            counts = []
-            for stage in run.session.remaining():
-                counts.append(len(run.step.optimizer.state))
-                trees = run.sample(stage)
-                assert run.update(stage, trees, run.credit(stage, trees))["learning_rate"] == 1e-2
-                run.finish(stage)
-        assert counts == [0, 0] if keeps == "true" else [0, len(run.policy.trainable)]
+    run = make_run("optimizer.warmup_steps=1")
+    with run.open():
+        for stage in run.session.remaining():
+            assert len(run.step.optimizer.state) == 0
+            trees = run.sample(stage)
+            assert run.update(stage, trees, run.credit(stage, trees))["learning_rate"] == 1e-2
+            run.finish(stage)
 
 
 def test_adamw_in_8_bits_takes_a_step(folder):

@@ -173,8 +173,8 @@ class ScoreRun:
         return row | ({"success_at_k": success_at_k(answers, samples)} if samples > 1 else {})
 
     def finish(self, stage: Stage) -> None:
-        """Ends a stage; the next one has a fresh optimizer unless the config says otherwise."""
-        self.session.finish(f"after_stage{stage.number}", self.config.train.fresh_optimizer_per_stage)
+        """Ends a stage; the next one has a fresh optimizer."""
+        self.session.finish(f"after_stage{stage.number}", fresh_optimizer=True)
 
     def show_results(self) -> None:
         """Prints this run's evaluations but those in the middle of a stage, its alarms and restores."""

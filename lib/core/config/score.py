@@ -127,7 +127,6 @@ class ScoreTrain(TrainLoop):
     # budget: 1/max_new_tokens of its own attempt; token: a mean over all tokens of the step
     base_first_attempts: Fraction = 0.0
     # share of prompts, drawn by lot, whose first attempts are sampled from the base model, as context only
-    fresh_optimizer_per_stage: bool = True  # true: stage II starts without AdamW's moments
 
     def has_steps(self, stage: int) -> bool:
         """Tells whether a stage trains anything; stage I is SCoRe's."""

@@ -250,7 +250,7 @@ class SandboxSettings(Section):
 
 
 class Optimizer(Section):
-    """AdamW and its schedule; each stage starts a fresh one unless told otherwise."""
+    """AdamW and its schedule; each stage starts a fresh one."""
 
     name: Literal["adamw", "adamw_8bit"] = "adamw"  # adamw_8bit needs bitsandbytes
     learning_rate: Positive = 2e-5  # the highest rate, after the warm-up
