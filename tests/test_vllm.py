@@ -25,7 +25,7 @@ from lib.core.config import FromScratch, Lora, TrainedModel, TrainedSampling, Vl
 from lib.core.errors import ApiError, ConfigError
 from lib.generators import vllm
 from lib.generators.engines import NATIVE, engine_of
-from lib.generators.vllm_server import BASE
+from lib.generators.vllm_server import BASE, RESTARTS
 from lib.model.loading import attach_tuner
 from lib.model.policy import Inputs, Policy
 from lib.model.scratch import build
@@ -305,8 +305,8 @@ def test_a_server_that_hangs_is_started_again_or_named(impatient, monkeypatch):
     want = engine.generate(policy, PROMPTS, DECODING, once_more)
     assert len(want) == 10 and engine.generate(policy, PROMPTS, DECODING, stopping(engine)) == want
     assert any("the server hangs (no answer within generation.vllm.deadline_s = 10 s)" in line for line in said)
-    monkeypatch.setattr(engine.server, "_restarts", engine.settings.restarts)
-    with pytest.raises(ApiError, match=r"the server hangs \(no answer .*restarts = 2 are used up; .* --resume"):
+    monkeypatch.setattr(engine.server, "_restarts", RESTARTS)
+    with pytest.raises(ApiError, match=r"the server hangs \(no answer .*, after 2 restarts; .* --resume"):
         engine.generate(policy, PROMPTS, DECODING, stopping(engine))
 
 

@@ -28,7 +28,7 @@ from lib.core.clock import phase
 from lib.core.config import Vllm
 from lib.core.errors import ApiError
 from lib.core.interrupts import give_way
-from lib.generators.vllm_server import BASE, Lost, VllmServer
+from lib.generators.vllm_server import BASE, RESTARTS, Lost, VllmServer
 from lib.model.policy import Inputs, Policy
 from lib.run.adapter_files import save_adapter
 
@@ -85,7 +85,7 @@ class VllmEngine:
                     asyncio.run(self._answer(model, waiting, decoding, follow_up, done))
             except Lost as error:
                 in_vain, before = (1 if len(done) > before else in_vain + 1), len(done)
-                if in_vain > self.settings.restarts:
+                if in_vain > RESTARTS:
                     raise ApiError(
                         f"generation.vllm: {self.server.url} was lost {in_vain} times without one answer in between "
                         f"({error}); fix it, then --resume"

@@ -30,6 +30,8 @@ BASE = "base"  # the server's name of the model without an adapter
 TESTED = ((0, 30), (0, 31))  # versions from the first on, below the second
 POLL_SECONDS = 0.5
 SHORT_SECONDS = 30.0  # for a question that needs no model; a server that takes longer hangs
+START_SECONDS = 1800.0  # until a server that was started here must answer
+RESTARTS = 2  # of a server that was started here, after it has died or hangs
 CONNECTIONS = 128
 RANKS = (8, 16, 32, 64, 128, 256, 320, 512)  # the largest ranks of LoRA that vLLM can be told
 CAUSE = re.compile(r"\b\w*(Error|Exception): .*")
@@ -146,10 +148,10 @@ class VllmServer:
             self._children.end(self._pid)
         self._pid = 0
         state = "hangs" if end is None else f"ended with {'signal' if end < 0 else 'code'} {abs(end)}"
-        if self._restarts == self.settings.restarts:
+        if self._restarts == RESTARTS:
             raise ApiError(
-                f"generation.vllm: the server {state} ({error}), and generation.vllm.restarts = {self._restarts} are "
-                f"used up; {self._last_words()}; then --resume"
+                f"generation.vllm: the server {state} ({error}), after {RESTARTS} restarts; {self._last_words()}; then "
+                "--resume"
             ) from error
         self._restarts += 1
         self.say(f"vllm: the server {state} ({error}); starting another one, the {self._restarts}. time")
@@ -173,10 +175,10 @@ class VllmServer:
                 f"generation.vllm.python: {python} cannot be started ({error}); give the Python of an environment that "
                 "has vllm"
             ) from error
-        if not self._answers_within(self.settings.start_s):
+        if not self._answers_within(START_SECONDS):
             raise ApiError(
-                f"generation.vllm: the server that was started does not answer within generation.vllm.start_s = "
-                f"{self.settings.start_s:g} s; {self._last_words()}"
+                f"generation.vllm: the server that was started does not answer within {START_SECONDS:g} s; "
+                f"{self._last_words()}"
             )
 
     def _answers_within(self, seconds: float) -> bool:

@@ -83,9 +83,7 @@ class Vllm(Section):
     # the run
     python: Name | None = None  # the Python of an environment that has vllm, to start it with; null: this one
     options: list[str] = []  # further words of its command line, such as [--gpu-memory-utilization, "0.4"]
-    start_s: Positive = 900.0  # seconds until it must answer
     deadline_s: Positive = 600.0  # seconds for one completion; a server that takes longer counts as hanging
-    restarts: CountOrZero = 2  # how often one that was started here is started again after it has died or hangs
     tolerance: Positive | None = None
     # by how much its log-probs may differ from the policy's on one text, in nats per token; more ends the run. null:
     # 1e-4 in float32, else 0.05
