@@ -29,6 +29,8 @@ LONGEST_BODY = 2_000_000  # bytes, unpacked
 AT_ONCE = 64  # requests: httpcore scans all that wait whenever one ends
 SEARCHES_AT_ONCE = 8  # each is a process
 SEARCHES_PER_MINUTE = 60
+VISITS_PER_MINUTE = 300  # of a host; all rollouts share it, so it is high: a hundred may ask one encyclopedia at once
+PORTS = (80, 443)  # that may be reached
 KNOWN_HOSTS = 1000  # remembered with their last visits; then those not visited for a minute are forgotten
 RESULT = {"title": 300, "href": LONGEST_URL, "body": 2000}  # characters
 PRIVATE = {"arpa", "cluster", "corp", "home", "internal", "intranet", "invalid", "lan", "local", "localdomain",
@@ -108,7 +110,7 @@ class Internet:
 
         try:
             for _ in range(1 + REDIRECTS):
-                await self._wait_for_turn(self._judged(url), self._settings.per_host_per_minute)
+                await self._wait_for_turn(self._judged(url), VISITS_PER_MINUTE)
                 async with self._connections, self._client.stream("GET", url) as response:
                     if response.next_request is None:
                         text, cut = await self._text(response)
@@ -238,7 +240,7 @@ def _rules(settings: lib.core.config.WebSettings) -> tuple[Any, list[str]]:
     try:
         policy = ssrfguard.Policy(
             denied_networks=ssrfguard.AddressTable(tuple({block.network: block for block in blocks}.values())),
-            allowed_ports=frozenset(settings.ports),
+            allowed_ports=frozenset(PORTS),
             allowed_hosts=frozenset(allowed),
             max_redirects=REDIRECTS,
             max_url_length=LONGEST_URL,

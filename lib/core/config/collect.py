@@ -37,20 +37,19 @@ class ChatSampling(Section):
 
 
 class WebSettings(Section):
-    """`web.search` and `web.fetch`. Off: they need `enabled`, or a folder of documents in place of the internet."""
+    """`web.search` and `web.fetch`. Off: they need `enabled`, or a folder of documents in place of the internet.
+
+    Only ports 80 and 443 may be reached, and one host 300 times a minute; further requests wait, or fail.
+    """
 
     enabled: bool = False  # true: the tools may reach public internet addresses, and no others
     folder: str | None = None  # folder of documents (.txt .md .html) to use instead of the internet, offline
     timeout_s: Annotated[float, Field(gt=0, le=120)] = 15.0
     # seconds for one call: name resolution, connection, redirects and body together
     max_characters: Count = 20_000  # maximum length of a page's text; the rest is cut
-    ports: list[Annotated[int, Field(ge=1, le=65535)]] = [80, 443]  # ports that may be reached
     allowed_domains: list[Name] = []  # domains that may be fetched, with their subdomains; empty: all public ones
     blocked_hosts: list[Name] = []
     # hosts never to fetch from, such as your own public ones: names (with their subdomains), addresses, networks
-    per_host_per_minute: Count = 300
-    # maximum requests to one host per minute; more must wait, or fail if that takes too long. All rollouts share the
-    # limit, so it is high: a hundred of them may ask one encyclopedia at once
     user_agent: Name = "Rematch/0.1 (research)"  # sent with every request
 
 
