@@ -1,5 +1,6 @@
 """The directory of a run: whether a run may start in it, which process holds it, and the names in it."""
 
+import contextlib
 import fcntl
 import json
 import logging
@@ -10,7 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from lib.core.config import Outputs, completed, differences, read_tree
+from pydantic import ValidationError
+
+from lib.core.config import Outputs, differences, read_tree
 from lib.core.errors import ConfigError
 
 logger = logging.getLogger(__name__)
@@ -183,9 +186,9 @@ def refuse_second_stage(config: Outputs) -> None:
 def check_config(config: Outputs, allow_change: bool = False, may_differ: Iterable[str] = ()) -> None:
     """Compares the run's `config.yaml` with the one that this start would write there.
 
-    A key that was not known when the run began had its default then. `may_differ` lists dotted keys, or whole sections,
-    that are free to change. Raises ConfigError for other differences or a damaged file; `allow_change` makes it a
-    warning.
+    A key that was not known when the run began had its default then; one that is unknown by now differs. `may_differ`
+    lists dotted keys, or whole sections, that are free to change. Raises ConfigError for other differences or a damaged
+    file; `allow_change` makes it a warning.
     """
     path = config.run_dir / "config.yaml"
     try:
@@ -199,11 +202,15 @@ def check_config(config: Outputs, allow_change: bool = False, may_differ: Iterab
             f"{damage}: restore it from a backup, or accept the given one with --allow-config-change"
         ) from error
     now = config.model_dump(mode="json")
-    whole, moved = completed(before, config)
+    whole = before
+    with contextlib.suppress(ValidationError):  # then its values count as they are
+        whole = type(config).model_validate(before, extra="ignore").model_dump(mode="json")
+    changes = dict(differences(whole, now))
+    changes |= {key: change for key, change in differences(before, now) if change.endswith("-> 'absent'")}
     changed = [
         f"{key}: {change}"
-        for key, change in differences(whole, now)
-        if key not in moved and not any(f"{key}.".startswith(f"{free}.") for free in may_differ)
+        for key, change in changes.items()
+        if not any(f"{key}.".startswith(f"{free}.") for free in may_differ)
     ]
     if changed and not allow_change:
         raise ConfigError(

@@ -2,13 +2,10 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import reduce
-from operator import getitem
 from pathlib import Path
 from typing import Any, ClassVar
 
 import yaml
-from pydantic import BaseModel, ValidationError
 
 from lib.core.errors import ConfigError
 
@@ -100,33 +97,6 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[t
         pair = old.get(key, "absent"), new.get(key, "absent")
         if pair[0] != pair[1]:
             yield key, f"{pair[0]!r} -> {pair[1]!r}"
-
-
-def completed(tree: dict, config: BaseModel) -> tuple[dict, set[str]]:
-    """Returns the tree of an older config with the defaults of keys that it lacks, and which keys have only moved.
-
-    A key that is unknown by now has moved if one of the same name, which the tree lacks, has its value. A tree that is
-    invalid for another reason stays as it is.
-    """
-    sound, unknown = copied(tree), {}
-    try:
-        type(config).model_validate(sound)
-    except ValidationError as error:
-        for *path, name in (problem["loc"] for problem in error.errors() if problem["type"] == "extra_forbidden"):
-            unknown[".".join(map(str, [*path, name]))] = reduce(getitem, path, sound).pop(name)
-    try:
-        whole = type(config).model_validate(sound).model_dump(mode="json")
-    except ValidationError:
-        return tree, set()
-    old, now, moved = dict(_flat(tree)), dict(_flat(config.model_dump(mode="json"))), set()
-    for key, value in unknown.items():
-        put(whole, key, value)
-        for part in [part for part in old if f"{part}.".startswith(f"{key}.")]:
-            name = part.rpartition(".")[2]
-            places = [place for place in now.keys() - old.keys() if place.rpartition(".")[2] == name]
-            if same := [place for place in places if now[place] == old[part]]:
-                moved |= {part, *same}
-    return whole, moved
 
 
 def copied(value: Any) -> Any:
