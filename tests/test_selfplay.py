@@ -172,7 +172,6 @@ class Says:
 
 
 def test_a_game_by_hand():
-    play = Opponent(snapshots={}, use="win")
     short, long, wrong = score(1, True, "12"), score(1, True, "12.00"), score(1, False, "1")
     cases = [
         (score(0.7), score(0.2, True), 1.0), (score(0.2, True), score(0.7), 0.0),  # the reward decides first
@@ -181,11 +180,10 @@ def test_a_game_by_hand():
         (score(0, answer="1"), score(0, answer="12345"), 0.5), (score(0.1 + 0.2), score(0.3), 0.5),
     ]  # fmt: skip
     for mine, theirs, expected in cases:
-        assert game_score(mine, theirs, play) == expected
-        assert game_score(theirs, mine, play) == pytest.approx(1 - expected)
-    assert game_score(short, long, play.model_copy(update={"tie_break": "none"})) == 0.5
+        assert game_score(mine, theirs) == expected
+        assert game_score(theirs, mine) == pytest.approx(1 - expected)
     wrong_ones = [score(0, answer="x" * length) for length in range(4)]
-    assert {game_score(*pair, play) for pair in itertools.product(wrong_ones, repeat=2)} == {0.5}
+    assert {game_score(*pair) for pair in itertools.product(wrong_ones, repeat=2)} == {0.5}
 
 
 def rewards_of(scores, theirs, **settings):

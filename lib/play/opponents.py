@@ -72,11 +72,11 @@ class Game:
         return sum(self.group.matches) / judged if judged else None
 
 
-def game_score(mine: Verdict, theirs: Verdict, settings: Opponent) -> float:
+def game_score(mine: Verdict, theirs: Verdict) -> float:
     """Returns 1 for a win, 0 for a loss. A tie of two right answers gives 2/3 to the shorter one, 1/3 to the other.
 
-    The higher reward wins; with equal rewards, the right answer does. Without a tie-break, or with equal lengths, a tie
-    is 1/2. Two wrong answers are never told apart by their length: they tie.
+    The higher reward wins; with equal rewards, the right answer does. With equal lengths a tie is 1/2, and two wrong
+    answers always tie: they are never told apart by their length.
     """
     difference = mine.reward - theirs.reward
     if abs(difference) < EQUAL:
@@ -84,7 +84,7 @@ def game_score(mine: Verdict, theirs: Verdict, settings: Opponent) -> float:
     if difference:
         return float(difference > 0)
     lengths = len(mine.answer.strip()), len(theirs.answer.strip())
-    if not mine.match or settings.tie_break == "none" or lengths[0] == lengths[1]:
+    if not mine.match or lengths[0] == lengths[1]:
         return 0.5
     return 2 / 3 if lengths[0] < lengths[1] else 1 / 3
 
@@ -100,7 +100,7 @@ def played_reward(reward: float, verdict: Verdict, opponent: OpponentAnswer, set
     weight, theirs = settings.weight, opponent.verdict
     if settings.use == "additive":
         return reward + weight * (reward - (theirs.reward if theirs else reward))
-    game = game_score(verdict, theirs, settings) if theirs else 0.5
+    game = game_score(verdict, theirs) if theirs else 0.5
     return (1 - weight) * reward + weight * game
 
 

@@ -43,9 +43,9 @@ TEXTS = {
     "user", "self_correction", "hinted", "history", "feedback", "stop", "right", "wrong", "passed", "failed",
     "public_field", "printed", "request", "said", "ask", "then", "fn", "format", "answer_extractor",
     "target_extractor", "match", "task_field", "engine", "open_tag", "close_tag", "schedule", "column", "values",
-    "value", "draw", "on_non_finite", "on_collapse", "level", "beyond", "recipe", "loss", "advantage",
+    "value", "on_non_finite", "on_collapse", "level", "beyond", "recipe", "loss", "advantage",
     "length_norm", "kl", "bonus_on", "bonus_to", "baseline", "shown", "direction", "offers", "pick",
-    "use", "server", "tie_break", "modes", "hint_request", "critique_request", "train",
+    "use", "server", "modes", "hint_request", "critique_request", "train",
 }  # fmt: skip
 COLUMNS = {
     **{f"acc_attempt{number}": f"attempt {number}" for number in range(1, 10)},

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from lib.core.config.chat import ChatPrompts, ServerName, Thinking
 from lib.core.config.rl import Dataset, KlKind, RLConfig, TrainedSampling, TrainLoop
@@ -56,16 +56,8 @@ class Opponent(Section):
     # the baseline removes it (lib/play/opponents.py)
     weight: Fraction = 0.2
     # win: the reward becomes (1 - weight) * reward + weight * score; additive: reward + weight * (reward - opponent's)
-    tie_break: Literal["shorter_answer", "none"] = "shorter_answer"  # breaks ties of two right answers only
     temperature: Weight = 0.7  # 0 = greedy
     max_new_tokens: Count | None = None  # maximum tokens of the opponent's answer; null: as many as the policy's
-
-    @field_validator("use", mode="before")
-    @classmethod
-    def _has_moved(cls, use: Any) -> Any:
-        if use == "curriculum":
-            raise ValueError("it is a section of its own by now: remove this, and set curriculum.weighting: {}")
-        return use
 
     def _conflicts(self) -> Conflicts:
         if (self.server is None) == (self.snapshots is None):
