@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from engine import Completion
-from lib.core.config import CurriculumSettings, EasyPool, Opponent, ReplaySettings, TemperatureSchedule, Weighting
+from lib.core.config import CurriculumSettings, EasyPool, ReplaySettings, TemperatureSchedule, Weighting
 from lib.core.errors import ConfigError
 from lib.rewards.judge import Verdict
 from lib.rl.curriculum import (
@@ -55,9 +55,15 @@ def test_the_curriculum_goes_on_where_its_state_was_taken():
     assert batches != [WeightedSampler(12, 1, Weighting()).take(5) for _ in range(20)]
 
 
-def test_the_curriculum_draws_by_what_a_group_is_likely_to_teach():
-    settings = Weighting(floor=0.1, opponent=1.0, memory=0.0, forget_after=1e9)
-    sampler = WeightedSampler(4, 3, settings)
+@pytest.fixture
+def remembering(monkeypatch):
+    """A pass rate is that of the last outcome, for ever."""
+    monkeypatch.setattr("lib.rl.curriculum.MEMORY", 0.0)
+    monkeypatch.setattr("lib.rl.curriculum.FORGET_AFTER", 1e9)
+
+
+def test_the_curriculum_draws_by_what_a_group_is_likely_to_teach(remembering):
+    sampler = WeightedSampler(4, 3, Weighting(floor=0.1, opponent=1.0))
     assert [sampler.weight(row) for row in range(4)] == [1.0] * 4  # nothing is known
     for row, rate in enumerate((0.0, 0.5, 0.75, 1.0)):
         sampler.note(row, rate, opponent_is_right=None)
@@ -73,8 +79,8 @@ def test_the_curriculum_draws_by_what_a_group_is_likely_to_teach():
     assert Counter(sampler.take(9)).most_common(1)[0][1] == 3  # more than there are: all, again and again
 
 
-def test_a_weight_of_nothing_waits():
-    sampler = WeightedSampler(20, 3, Weighting(floor=0.0, opponent=0.0, memory=0.0, forget_after=1e9))
+def test_a_weight_of_nothing_waits(remembering):
+    sampler = WeightedSampler(20, 3, Weighting(floor=0.0, opponent=0.0))
     for row in range(15):
         sampler.note(row, 0.0, opponent_is_right=True)
     assert all(row >= 15 for _ in range(300) for row in sampler.take(5))
@@ -82,15 +88,16 @@ def test_a_weight_of_nothing_waits():
 
 
 def test_the_curriculum_remembers_a_little_and_forgets():
-    sampler = WeightedSampler(10, 3, Weighting(memory=0.25, forget_after=2.0))
+    sampler = WeightedSampler(10, 3, Weighting())
     sampler.note(0, 1.0, None)
-    assert sampler.pass_rate(0) == pytest.approx(0.25 * 0.5 + 0.75)
+    assert sampler.pass_rate(0) == pytest.approx(0.3 * 0.5 + 0.7)
     sampler.note(0, 0.0, None)
-    assert sampler.pass_rate(0) == pytest.approx(0.25 * 0.875)
-    sampler.take(10), sampler.take(10)  # two epochs
-    assert sampler.pass_rate(0) == pytest.approx(0.5 + (0.25 * 0.875 - 0.5) / math.e)
+    assert sampler.pass_rate(0) == pytest.approx(0.3 * 0.85)
+    for _ in range(4):  # epochs
+        sampler.take(10)
+    assert sampler.pass_rate(0) == pytest.approx(0.5 + (0.3 * 0.85 - 0.5) / math.e)
     sampler.note(0, None, None)
-    assert sampler.pass_rate(0) == pytest.approx(0.5 + (0.25 * 0.875 - 0.5) / math.e)  # it could not be judged
+    assert sampler.pass_rate(0) == pytest.approx(0.5 + (0.3 * 0.85 - 0.5) / math.e)  # it could not be judged
 
 
 def test_the_curriculum_finds_more_groups_that_differ_than_chance(monkeypatch):
@@ -147,7 +154,7 @@ def test_the_rule_is_mean_plus_bonus():
     replay, _ = filled([0.9, 0.1, 0.5, 0.3], exploit=1.0, coefficient=1000.0)
     order = [replay.sample(1)[0].item for _ in range(40)]
     assert set(Counter(order).values()) == {10}  # with a large one, in turns
-    replay, _ = filled([0.9, 0.1, 0.1, 0.1], draw="uniform")
+    replay, _ = filled([0.9, 0.1, 0.1, 0.1], exploit=0.0)
     counts = Counter(replay.sample(1)[0].item for _ in range(1000))
     assert all(count == pytest.approx(250, abs=60) for count in counts.values())
 
@@ -187,23 +194,20 @@ def test_of_a_full_buffer_the_least_valuable_goes_and_may_come_back():
 
 def test_means_and_deviations_are_those_of_what_was_noted():
     values = [0.3, 0.9, 0.1, 0.4, 0.7]
-    replay, (uid,) = filled(values[:1], memory=100)
+    replay, (uid,) = filled(values[:1])
     for value in values[1:]:
         replay.credit(uid, value)
     numbers = replay.numbers()
     assert numbers["value"] == pytest.approx(np.mean(values)) and numbers["deviation"] == pytest.approx(np.std(values))
-    for value in [0.0] * 30:
-        replay.credit(uid, value)
-    slow = replay.numbers()["value"]
-    replay, (uid,) = filled([1.0], memory=4)
+    replay, (uid,) = filled([1.0])
     for value in [1.0] * 30 + [0.0] * 6:
         replay.credit(uid, value)
-    assert replay.numbers()["value"] == pytest.approx(0.75**6) and slow > 0.05  # with a memory, the past fades
+    assert replay.numbers()["value"] == pytest.approx((7 / 8) ** 6)  # with a memory of 8, the past fades
 
 
-@pytest.mark.parametrize("mode", ["ucb", "uniform"])
-def test_a_buffer_goes_on_where_its_state_was_taken(mode):
-    replay, _ = filled(np.random.default_rng(1).random(50).tolist(), capacity=40, draw=mode)
+@pytest.mark.parametrize("exploit", [0.7, 0.0])
+def test_a_buffer_goes_on_where_its_state_was_taken(exploit):
+    replay, _ = filled(np.random.default_rng(1).random(50).tolist(), capacity=40, exploit=exploit)
     dice = random.Random(0)
 
     def go(buffer, dice, rounds):
@@ -229,7 +233,7 @@ def test_the_bound_loses_less_than_half_of_what_chance_does(changes, monkeypatch
     monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "benchmarks"))
     import curriculum
 
-    mine, chance = (fmean(curriculum.regret(mode, seed, changes) for seed in range(3)) for mode in ("ucb", "uniform"))
+    mine, chance = (fmean(curriculum.regret(exploit, seed, changes) for seed in range(3)) for exploit in (0.9, 0.0))
     assert mine < (0.6 if changes else 0.5) * chance
 
 
@@ -354,7 +358,5 @@ def test_a_curriculum_goes_on_where_its_state_was_taken(main):
 
 
 def test_what_cannot_go_together_is_refused():
-    with pytest.raises(ValueError, match=r"set curriculum\.weighting"):  # where it was once
-        Opponent(snapshots={}, use="curriculum")
     (keys, message), *_ = CurriculumSettings(replay={"capacity": 9, "warmup": 10}).conflicts()
     assert keys == ("replay.capacity", "replay.warmup") and "never holds 10" in message

@@ -22,6 +22,8 @@ from lib.rl.tree import Group
 from lib.run.distributed import collect, part_of, share
 
 UNSEEN = (0.5, 0, 0)  # a row that has not been drawn
+MEMORY = 0.3  # weight of the old estimate of a pass rate when a new outcome updates it
+FORGET_AFTER = 4.0  # epochs after which, without new outcomes, its distance from one half has decayed to 1/e
 
 Result = TypeVar("Result")
 _Part = tuple[Group, list[float]]  # a group and the absolute advantages of its answers
@@ -116,13 +118,12 @@ class WeightedSampler:
     def pass_rate(self, row: int) -> float:
         """Returns the current estimate of a row's pass rate, decayed towards one half since its last outcome."""
         known, at, _ = self.rows[row]
-        return 0.5 + (known - 0.5) * exp((at - self.drawn) / (self.size * self.settings.forget_after))
+        return 0.5 + (known - 0.5) * exp((at - self.drawn) / (self.size * FORGET_AFTER))
 
     def note(self, row: int, pass_rate: float | None, opponent_is_right: bool | None = None) -> None:
         """Records the outcome of a row; a side that could not be judged changes nothing."""
         if pass_rate is not None:
-            memory = self.settings.memory
-            now = memory * self.pass_rate(row) + (1 - memory) * pass_rate
+            now = MEMORY * self.pass_rate(row) + (1 - MEMORY) * pass_rate
             self.rows[row] = (now, self.drawn, self.rows[row][2])
         if opponent_is_right is not None:
             self.rows[row] = (*self.rows[row][:2], int(opponent_is_right))

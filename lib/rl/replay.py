@@ -15,6 +15,8 @@ import numpy as np
 
 from lib.core.config import ReplaySettings
 
+MEMORY = 8  # outcomes that a mean remembers, about: the policy changes, and with it what a prompt is worth
+
 
 @dataclass(frozen=True)
 class Replayed:
@@ -76,13 +78,13 @@ class ReplayBuffer:
     def credit(self, uid: int, value: float) -> None:
         """Notes what an entry was worth this time; a value that is not finite, or an entry that is gone, is passed by.
 
-        Mean and variance are Welford's, with at most `memory` outcomes as the weight of the past.
+        Mean and variance are Welford's, with at most MEMORY outcomes as the weight of the past.
         """
         slot = self._slots.get(uid)
         if slot is None or not math.isfinite(value):
             return
         outcomes = int(self._outcomes[slot]) + 1
-        step, mean, variance = 1 / min(outcomes, self.settings.memory), float(self._mean[slot]), self._variance[slot]
+        step, mean, variance = 1 / min(outcomes, MEMORY), float(self._mean[slot]), self._variance[slot]
         off = value - mean
         mean += step * off
         self._mean[slot], self._outcomes[slot] = mean, outcomes
@@ -97,7 +99,7 @@ class ReplayBuffer:
             return []
         dice = np.random.default_rng([self._seed, self._calls])
         self._calls += 1
-        by_rule = int((dice.random(count) < self.settings.exploit).sum()) if self.settings.draw == "ucb" else 0
+        by_rule = int((dice.random(count) < self.settings.exploit).sum())
         drawn = self._highest(by_rule)
         taken, others = set(drawn), dice.choice(size, count, replace=False)  # as many as could be needed
         others = [slot for slot in others.tolist() if slot not in taken][: count - by_rule]

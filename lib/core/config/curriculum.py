@@ -23,9 +23,6 @@ class Weighting(Section):
     floor: Fraction = 0.1  # weight of a prompt that is always or never solved; one solved half the time has weight 1
     opponent: Weight = 1.0
     # with an opponent, a prompt that it solved and the policy never did weighs 1 + this times as much
-    memory: Fraction = 0.3  # weight of the old estimate of p when a new outcome updates it
-    forget_after: Positive = 4.0
-    # epochs after which, without new outcomes, the distance of p from one half has decayed to 1/e
 
 
 class EasyPool(Section):
@@ -54,11 +51,10 @@ class ReplaySettings(Section):
     value: Literal["learnability", "reward", "advantage"] = "learnability"
     # what makes a prompt worth it; one worth 0 does not enter. learnability: 4 p (1 - p), p the share of right answers;
     # reward: the mean reward, so that what was solved comes again; advantage: the mean absolute advantage
-    draw: Literal["ucb", "uniform"] = "ucb"
-    # ucb: by mean value + coefficient * sqrt(ln N / n), n its draws and N all draws, the untried first; uniform: alike
-    coefficient: Weight = 1.0  # how much is explored; values are between 0 and 1, if rewards are
-    exploit: Fraction = 0.7  # probability that a draw is by this rule, not uniform
-    memory: Count = 8  # outcomes that a mean remembers, about: the policy changes, and with it what a prompt is worth
+    coefficient: Weight = 1.0
+    # how much is explored: a draw is by mean value + coefficient * sqrt(ln N / n), n its draws and N all draws, the
+    # untried first; values are between 0 and 1, if rewards are
+    exploit: Fraction = 0.7  # probability that a draw is by this rule, not uniform; 0: all are uniform
 
 
 class CurriculumSettings(Section):

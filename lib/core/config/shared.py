@@ -37,8 +37,6 @@ class ModelWeights(Section):
         return f"{self.name} + {self.adapter}" if self.adapter else self.name
 
     def _conflicts(self) -> Conflicts:
-        if self.attn_implementation and self.backend == "unsloth":
-            yield ("attn_implementation", "backend"), "Unsloth chooses the attention itself: set backend: plain"
         if self.adapter and self.load_in_4bit:
             yield (
                 ("adapter", "load_in_4bit"),
@@ -64,6 +62,11 @@ class Model(ModelWeights):
     def starts_on_cpu(self) -> bool:
         """Tells whether the weights are loaded into main memory although there is a GPU."""
         return False
+
+    def _conflicts(self) -> Conflicts:
+        yield from super()._conflicts()
+        if self.attn_implementation and self.backend == "unsloth":
+            yield ("attn_implementation", "backend"), "Unsloth chooses the attention itself: set backend: plain"
 
 
 class TrainedModel(Model):
