@@ -2,7 +2,7 @@
 
 from lib.core.config import KINDS, keys_of
 
-CONFIG_KEYS = 310
+CONFIG_KEYS = 309
 
 
 def test_the_configs_have_no_more_keys():

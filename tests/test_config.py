@@ -386,12 +386,12 @@ def test_values_that_do_not_fit_together(tmp_path, overrides, text):
 def test_a_conflict_inside_a_section_is_told_in_the_line_of_its_key(tmp_path):
     text = SINGLE + "servers:\n  far:\n    model: m\n    base_url: here\n    api: responses\nteacher:\n  server: away\n"
     with pytest.raises(ConfigError) as caught:
-        overrides = ("teacher.hint.train=on_policy", "teacher.hint.retries=1", "servers.far.thinking.enabled=true")
+        overrides = ("opponent.server=far", "opponent.snapshots={}", "servers.far.thinking.enabled=true")
         loaded(tmp_path, text, *overrides, kind=SelfPlayConfig)
     lines = sorted(str(caught.value).replace(f"{tmp_path}/", "").splitlines())
     starts = [
+        "override 'opponent.server=...': opponent.server: a server or snapshots of the policy: give",
         "override 'servers.far.thinking.enabled=...': servers.far.thinking.enabled: the responses API has",
-        "override 'teacher.hint.retries=1': teacher.hint.retries: one retry has nobody to be compared with: raise ",
         "task.yaml:14: servers.far.base_url: no address: 'here'; write http://HOST:PORT/v1",
         "task.yaml:17: teacher.server: no server has this name; known: far; add it to servers: {NAME: {base_url: ...,",
     ]

@@ -673,24 +673,24 @@ def helped(run, *texts):
 
 
 def test_a_retry_is_trained_where_it_was_written_and_nothing_else_is(folder):
-    with opened(*TEACHER, *ALWAYS, "teacher.hint.train=on_policy", "teacher.hint.retries=3", moved=0.2) as run:
+    with opened(*TEACHER, *ALWAYS, "teacher.hint.train=on_policy", moved=0.2) as run:
         played, retries, credit = helped(run, "add a bad bag.")
-        assert (len(retries), {len(group.answers) for group in retries}) == (4, {3})
+        assert (len(retries), {len(group.answers) for group in retries}) == (4, {4})
         assert (credit.advantage[:16] == 0).all() and not any(is_learned(credit)[:16])
         for i, (each, group) in enumerate(zip(played, retries, strict=True)):
             assert group.prompt.messages[-1]["content"] == f"{each.group.prompt.row['question']} add a bad bag."
             rewards = torch.tensor([[answer.verdict.reward for answer in group.answers]])
-            own = group_advantages("group_std", rewards, torch.ones(1, 3, dtype=torch.bool))[0]
-            torch.testing.assert_close(credit.advantage[16 + 3 * i : 19 + 3 * i], own, rtol=0, atol=1e-6)
+            own = group_advantages("group_std", rewards, torch.ones(1, 4, dtype=torch.bool))[0]
+            torch.testing.assert_close(credit.advantage[16 + 4 * i : 20 + 4 * i], own, rtol=0, atol=1e-6)
         items = items_of(run, credit)
         assert items and all(item.ids[:2] != [] and span.answer >= 16 for item in items for span in item.spans)
         for item in items:
             (span,) = item.spans
-            assert item.ids[: span.before + 1] == retries[(span.answer - 16) // 3].prompt.ids
+            assert item.ids[: span.before + 1] == retries[(span.answer - 16) // 4].prompt.ids
         before, board = weights(run), copy.deepcopy(run.scoreboard)
         row = run.update(played, credit)
         assert row["sampler_gap"] < 1e-4 and not torch.equal(weights(run), before)
-        assert board.assisted["hints_used"] == 4 and board.assisted["retries"] == 12 and board.total == 0
+        assert board.assisted["hints_used"] == 4 and board.assisted["retries"] == 16 and board.total == 0
 
 
 def test_a_retry_under_the_plain_prompt_has_a_truncated_weight(folder):
@@ -894,7 +894,6 @@ def test_content_parts_are_text_for_people_and_stay_parts_in_rows():
     [
         (("prompts.hinted='{question}'", *TEACHER), "it does not show the hint"),
         (("teacher.hint.hint_request='{qestion}'", *TEACHER), "did you mean 'question'"),
-        (("teacher.hint.retries=1", "teacher.hint.train=on_policy", *TEACHER), "nobody to be compared with"),
         (("train.sampler_correction.cap=0.5",), "greater than or equal to 1"),
     ],
 )

@@ -90,7 +90,7 @@ class _Rehearsal:
         wishes = [(each, mode) for each in played for mode in modes]
         found = self.teacher.asked(wishes, STEP)
         hinted = [prompt for each in found for prompt in each.hinted]
-        sampling = self._sampling(settings.hint.retries or self.config.train.group_size)
+        sampling = self._sampling(self.config.train.group_size)
         task = self.task
         retries = iter(sample(task.policy, task.prompts, hinted, task.judge, sampling, self.generator))
         for (each, mode), result in zip(wishes, found, strict=True):

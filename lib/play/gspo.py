@@ -163,8 +163,6 @@ class GspoRun:
             self.distiller.hinted = {prompt.number: prompt.ids for prompt in found.hinted}
             found.hinted = []  # it reads them beside the answers that are there
         sampling = replace(self.sampling, temperature=self._sampled_at)
-        if settings.retries:
-            sampling = replace(sampling, copies=(settings.retries,))
         task, generator = self.task, self.session.generator
         first, hinted = before_mine(len(found.hinted), self.accelerator)
         retries: list[Group] = []

@@ -144,7 +144,7 @@ def work_of_selfplay(config: SelfPlayConfig, left: Ahead, held: Held, rows: int)
         solutions = math.ceil(drawn * teacher.solve.probability)
         said = hints * teacher.max_new_tokens + solutions * config.generation.max_new_tokens
         yield Work("teacher, where all fail: about", hints + solutions, said + (hints + solutions) * thinking)
-        retries = hints * (hint.retries or train.group_size)
+        retries = hints * train.group_size
         if hint.train != "distill":
             yield Work("retries under its hints: about", retries, retries * most)
     asked = sum(answers(config, when, held) for when in left.evaluations)

@@ -37,11 +37,6 @@ class Distill(Section):
     # nats; a token with a larger KL counts as if it had this one, in the direction of its own gradient, so that no few
     # tokens dominate; null: none is limited
 
-    @property
-    def name(self) -> str:
-        """Returns which of the two teaches."""
-        return next(name for name in TEACHERS if getattr(self, name) is not None)
-
     def _conflicts(self) -> Conflicts:
         if sum(getattr(self, name) is not None for name in TEACHERS) != 1:
             yield TEACHERS, "one teacher: give one of the two, and set the other to null"

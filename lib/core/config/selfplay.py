@@ -79,7 +79,7 @@ The student's attempt:
 
 
 class Hint(Section):
-    """When a teacher is asked for a hint, and what becomes of the policy's second try under it.
+    """When a teacher is asked for a hint, and what becomes of the policy's second try under it, a group of answers.
 
     A request may name {question}, {attempt} and any column of the row: what it does not name, the teacher does not see.
     """
@@ -88,19 +88,14 @@ class Hint(Section):
     # probability of asking for a hint if the whole group failed and so did the opponent, or the request to it
     opponent_only: Fraction = 0.1  # the same probability if the whole group failed but the opponent did not
     train: Literal["on_policy", "off_policy", "collect", "distill"] = "collect"
-    # what becomes of the retries. on_policy: trained as a group of their own, under the hinted prompt; off_policy:
-    # trained under the plain prompt, with a truncated importance weight; collect: right ones are saved to sft.jsonl.
-    # distill: there are none; the teacher of `distill` reads the hint and teaches the policy its first, failed answers
+    # what becomes of the retries, as many as train.group_size. on_policy: trained as a group, under the hinted prompt;
+    # off_policy: trained under the plain prompt, with a truncated importance weight; collect: right ones are saved to
+    # sft.jsonl. distill: there are none; the teacher of `distill` reads the hint and teaches the policy its first,
+    # failed answers
     modes: list[Literal["hint", "critique"]] = Field(default=["hint"], min_length=1)
     # which requests are used (hint_request, critique_request); one mode is drawn for each prompt
     hint_request: str = HINT_REQUEST  # what the teacher is asked for a hint
     critique_request: str = CRITIQUE_REQUEST  # what it is asked for a critique of `{attempt}`
-    retries: Count | None = None  # answers sampled under the hint; null: train.group_size
-
-    def _conflicts(self) -> Conflicts:
-        if self.train in ("on_policy", "off_policy") and self.retries == 1:
-            keys = ("retries", "train")
-            yield keys, "one retry has nobody to be compared with: raise retries, or set train: collect"
 
 
 class Solve(Section):
