@@ -244,15 +244,12 @@ def outcome(choice, pass_rate):
     return PromptOutcome(choice, str(choice.row), pass_rate, pass_rate, float(0 < pass_rate < 1))
 
 
-def test_without_settings_rows_come_as_from_a_sampler_and_old_states_load():
+def test_without_settings_rows_come_as_from_a_sampler():
     curriculum, sampler = Curriculum(CurriculumSettings(), ROWS, 7), Sampler(len(ROWS), 7)
     for step in range(10):
         assert curriculum.take(6, step) == [Choice(row) for row in sampler.take(6)]
         curriculum.note([outcome(Choice(3), 0.5)])
     assert curriculum.numbers() == {"epoch": 3.0} and not curriculum.chooses
-    older = Curriculum(CurriculumSettings(), ROWS, 7)
-    older.load_state_dict(sampler.state_dict())  # of a run before there were curricula
-    assert older.take(6, 10) == curriculum.take(6, 10)
 
 
 def test_easy_rows_come_by_their_share_and_not_otherwise():

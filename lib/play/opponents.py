@@ -193,9 +193,7 @@ class SnapshotOpponent:
 
     def load_state_dict(self, state: dict) -> None:
         """Sets the pool and its answers."""
-        self.pool = state["pool"]
-        self.said = state.get("answers", {step: {} for step in self.pool})  # earlier versions kept texts alone
-        self.alphas = state.get("alphas", dict.fromkeys(self.pool, 1.0))  # absent in earlier versions
+        self.pool, self.alphas, self.said = state["pool"], state["alphas"], state["answers"]
 
 
 def play(
