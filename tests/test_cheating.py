@@ -22,7 +22,7 @@ from lib.core.config import ScoreConfig, ScoreTrain, SweepConfig, load
 from lib.core.errors import ConfigError
 from lib.rewards.judge import Verdict
 from lib.rewards.programs import check_public, first_failures
-from lib.rl.credit import advantages_of, compared, scaled_by_role
+from lib.rl.credit import advantages_of, compared, credit_of, scaled_by_role
 from lib.rl.evaluation import answers_of, summarise
 from lib.rl.feedback.choice import feedback_of
 from lib.rl.feedback.contract import Written
@@ -380,15 +380,14 @@ def earned(tree, train, stage=2):
     step = StepAnswers(found, [answer.verdict.reward for node in found for answer in node.group.answers])
     recipe = recipe_of(train)
     paid = [value for node in found for value in recipe.paid(node, step, stage)]
-    counts, advantage = [value is not None for value in paid], [0.0] * len(paid)
-    for turn in range(1, max(node.turn for node in found) + 1):
-        sets = compared(found, turn)
-        stands = [answer.verdict.reward * recipe.pays_attempts for answer in step.answers]
-        values = advantages_of(train.baseline, sets, [value or 0.0 for value in paid], counts, ALONE, None, stands)
-        for number, value in values.items():
-            advantage[number] = value
+    counts, turns = [value is not None for value in paid], max(node.turn for node in found)
+    peers = compared(found, turns)
+    stands = [step.answers[number].verdict.reward * recipe.pays_attempts for *_, number in peers.ended]
+    values = [value or 0.0 for value in paid]
+    advantage = advantages_of(train.baseline, peers, values, counts, ALONE, None, stands)
     if recipe.scales_roles:
-        advantage = scaled_by_role(found, advantage, counts, ALONE)
+        credit = credit_of(found, advantage, counts, (0.0,) * turns, ALONE.device)
+        advantage = scaled_by_role(credit, ALONE).advantage.tolist()
     by_turn = {node.name: [] for node in found}
     for node in found:
         by_turn[node.name] += [(paid[number], advantage[number]) for number in node.numbers]

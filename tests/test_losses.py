@@ -1,14 +1,17 @@
 import math
+from functools import partial
 
 import pytest
 import torch
 from accelerate import Accelerator
+from helpers.groups import by_row
 
 from engine import Completion
 from lib.core.config import ScoreTrain
 from lib.rewards.judge import Verdict
+from lib.rl import credit as credits
 from lib.rl.batching import MicroBatch
-from lib.rl.credit import Credit, advantages_of, compared, group_advantages, leave_one_out, length_weights
+from lib.rl.credit import Credit, advantages_of, compared, length_weights
 from lib.rl.losses import POLICY_LOSSES, Objective, adapted_beta, kl_per_token, loss_of, policy_loss
 from lib.rl.prompts import Prompt
 from lib.rl.recipes.contract import StepAnswers
@@ -20,6 +23,14 @@ REF = torch.tensor([0.1, 0.2, 0.3, 0.4], dtype=torch.float64)
 KL = 0.456435  # sum PI log(PI / REF)
 KL_GRADIENT = [0.371944, -0.015291, -0.17238, -0.184273]  # PI (log(PI / REF) - KL), by logit
 K3_GRADIENT = [0.3, 0.1, -0.1, -0.3]  # PI - REF: that of KL(REF || PI)
+
+
+def leave_one_out(values, counts=None):
+    return by_row(credits.leave_one_out, values, counts)
+
+
+def group_advantages(kind, rewards, *columns):
+    return by_row(partial(credits.group_advantages, kind), rewards, *columns)
 
 
 def close(actual, expected, **tolerance):
@@ -174,10 +185,7 @@ def advantages(stage, r1, r2, alpha=10.0, baseline="leave_one_out", **given):
     every = torch.ones(len(rewards), dtype=torch.bool)
     scored = by_number(given.get("scored1", every[attempt == 1]), given.get("scored2", every[attempt == 2]))
     penalties = by_number(given["penalty1"], given["penalty2"]) if "penalty1" in given else None
-    found_by_number = {}
-    for turn in (1, 2):
-        found_by_number |= advantages_of(baseline, compared(found, turn), earned, scored, ALONE, penalties)
-    values = torch.tensor([found_by_number[number] for number in range(len(rewards))])
+    values = torch.tensor(advantages_of(baseline, compared(found, 2), earned, scored, ALONE, penalties))
     shape = torch.tensor(r2).shape
     return values[attempt == 1].view(shape[:2]), values[attempt == 2].view(shape)
 
@@ -345,11 +353,11 @@ def credit_by_hand(turn, advantage, weight, kl_weight):
     """The credit of answers of one token each; what is not of the loss of a micro-batch is left empty."""
     count = len(turn)
     return Credit(
-        nodes=[], turn=torch.tensor(turn), advantage=torch.tensor(advantage), weight=torch.tensor(weight),
-        kl_weight=torch.tensor(kl_weight), teacher_weight=torch.zeros(count),
-        importance=torch.ones(count), learned=[True] * count,
-        off_policy=torch.zeros(count, dtype=torch.bool), start=torch.arange(count),
-        sampled_logp=torch.zeros(count), parts=[], divisor=1.0,
+        nodes=[], tree=torch.arange(count), turn=torch.tensor(turn), length=torch.ones(count, dtype=torch.long),
+        off_policy=torch.zeros(count, dtype=torch.bool), counts=torch.ones(count, dtype=torch.bool),
+        advantage=torch.tensor(advantage), kl_weight=torch.tensor(kl_weight), weight=torch.tensor(weight),
+        teacher_weight=torch.zeros(count), importance=torch.ones(count),
+        in_means=torch.ones(count, dtype=torch.bool), sampled_logp=torch.zeros(count), parts=[],
     )  # fmt: skip
 
 

@@ -1,10 +1,12 @@
 import copy
 import itertools
 import math
+from functools import partial
 
 import pytest
 import torch
 from conftest import inputs_of
+from helpers.groups import by_row
 from helpers.weights import move
 from torch import tensor
 
@@ -89,7 +91,7 @@ def test_advantages_loss_and_gradient_are_those_of_trl(name, tiny, tmp_path):
 
     kind, moved, settings = CASES[name]
     trainer, policy, batch = trl_trainer(tiny, tmp_path, name == "rloo", settings)
-    advantages = group_advantages(kind.advantage, REWARDS.nan_to_num(), ~REWARDS.isnan()).flatten()
+    advantages = by_row(partial(group_advantages, kind.advantage), REWARDS.nan_to_num(), ~REWARDS.isnan()).flatten()
     close(advantages, batch["advantages"], atol=1e-6)
     prompts, answers = (
         [ids[mask > 0].tolist() for ids, mask in zip(batch[f"{part}_ids"], batch[f"{part}_mask"], strict=True)]
@@ -265,7 +267,7 @@ def test_any_split_by_answers_adds_up(name):
 
 def credited(kind, rewards, scored=None):
     rewards = torch.as_tensor(rewards, dtype=torch.float64)
-    return group_advantages(kind, rewards, torch.ones_like(rewards) > 0 if scored is None else tensor(scored))
+    return by_row(partial(group_advantages, kind), rewards, None if scored is None else tensor(scored))
 
 
 @pytest.mark.parametrize(
@@ -287,7 +289,7 @@ def test_who_is_not_scored_is_in_no_mean_and_who_has_nobody_to_differ_from_gets_
     close(found[[0, 2, 3, 4]], credited(kind, [[1, 0, 0, 1]])[0])
     for reward, count in itertools.product((0.1, 0.3, 1 / 3), range(2, 9)):
         rewards = tensor([[reward] * count, [0.0] * (count - 1) + [1.0]])
-        assert (group_advantages(kind, rewards, rewards < 9)[0] == 0).all()
+        assert (by_row(partial(group_advantages, kind), rewards)[0] == 0).all()
     for scored in ([True, False, False], [False] * 3):
         assert (credited(kind, [[0.7, 50, 50], [0, 1, 2]], [scored, [True] * 3])[0] == 0).all()
         assert (credited(kind, [[0.7, 50, 50]], [scored]) == 0).all()

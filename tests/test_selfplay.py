@@ -7,6 +7,7 @@ import itertools
 import json
 import math
 import random
+from functools import partial
 from pathlib import Path
 from statistics import fmean, stdev
 
@@ -15,6 +16,7 @@ import pytest
 import torch
 import yaml
 from conftest import after
+from helpers.groups import by_row
 from helpers.leaves import accumulate
 from helpers.weights import move
 from scipy.stats import binomtest
@@ -194,10 +196,9 @@ def rewards_of(scores, theirs, **settings):
 
 def test_a_constant_leaves_with_the_baseline_and_a_game_does_not():
     scores = [score(r, r > 0.5, "1") for r in (0.0, 0.25, 0.75, 1.0)]
-    everyone = torch.ones(1, 4, dtype=torch.bool)
 
     def advantages(kind, theirs, **settings):
-        return group_advantages(kind, rewards_of(scores, theirs, **settings), everyone)
+        return by_row(partial(group_advantages, kind), rewards_of(scores, theirs, **settings))
 
     for kind, scale in (("group_std", 1.0), ("group", 1.2), ("leave_one_out", 1.2)):
         plain = advantages(kind, None)
@@ -680,7 +681,7 @@ def test_a_retry_is_trained_where_it_was_written_and_nothing_else_is(folder):
         for i, (each, group) in enumerate(zip(played, retries, strict=True)):
             assert group.prompt.messages[-1]["content"] == f"{each.group.prompt.row['question']} add a bad bag."
             rewards = torch.tensor([[answer.verdict.reward for answer in group.answers]])
-            own = group_advantages("group_std", rewards, torch.ones(1, 4, dtype=torch.bool))[0]
+            own = by_row(partial(group_advantages, "group_std"), rewards)[0]
             torch.testing.assert_close(credit.advantage[16 + 4 * i : 20 + 4 * i], own, rtol=0, atol=1e-6)
         items = items_of(run, credit)
         assert items and all(item.ids[:2] != [] and span.answer >= 16 for item in items for span in item.spans)

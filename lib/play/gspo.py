@@ -31,7 +31,18 @@ from lib.play.opponents import (
 from lib.play.scoreboard import FRONTIER, Frontier, Scoreboard
 from lib.play.teacher import Teacher
 from lib.rl.checks import form_of
-from lib.rl.credit import Credit, advantages_of, compared, credit_of, is_whole, overlong_penalty
+from lib.rl.credit import (
+    Credit,
+    advantages_of,
+    compared,
+    credit_of,
+    in_minibatches,
+    is_whole,
+    overlong_penalty,
+    taught,
+    weighted,
+    without_idle_trees,
+)
 from lib.rl.curriculum import Curriculum, outcomes_of
 from lib.rl.distill import Distiller
 from lib.rl.evaluation import answers_of, in_parts, selected, summarise
@@ -186,18 +197,17 @@ class GspoRun:
         in_reward = train.kl == "k1_in_reward"
         has_penalties = in_reward and train.beta > 0
         penalties = kl_in_reward(self.policy, found, (train.beta,), self.step.batches) if has_penalties else None
-        sets = compared(found, turn=1)
-        advantage = advantages_of(self.loss.advantage, sets, rewards, counts, self.accelerator, penalties)
-        earned, taught = [advantage[number] for number in range(len(rewards))], None
+        peers = compared(found)
+        advantage = advantages_of(self.loss.advantage, peers, rewards, counts, self.accelerator, penalties)
+        credit = credit_of(found, advantage, counts, (train.beta * (not in_reward),), self.accelerator.device)
         if self.distiller:
-            taught = self.distiller.begin(found, counts)
-            earned = [config.distill.reward_weight * value for value in earned]
-        return credit_of(
-            found, earned, counts, (train.beta * (not in_reward),), taught,
-            length_norm=self.loss.length_norm, budgets=config.budgets,
-            accelerator=self.accelerator, generator=self.session.generator, minibatches=train.minibatches,
-            others_drawn=train.resample_rounds > 0,
-        )  # fmt: skip
+            credit = taught(credit, self.distiller.begin(found, counts), config.distill.reward_weight)
+        if train.resample_rounds:
+            credit = without_idle_trees(credit)
+        credit = weighted(credit, self.loss.length_norm, config.budgets, self.accelerator)
+        if train.minibatches > 1:
+            credit = in_minibatches(credit, train.minibatches, self.accelerator)
+        return credit
 
     def update(self, games: list[Game], credit: Credit) -> dict:
         """Takes the optimizer steps on a step's answers, and writes and returns their row of metrics.jsonl."""

@@ -1,47 +1,64 @@
-"""Credit assignment: the advantage of each answer of a step, the weights of its tokens, and which have a gradient."""
+"""Credit assignment: the advantage of each answer of a step, the weights of its tokens, and which have a gradient.
+
+`credit_of` makes the columns of a step and `weighted` the weights of its tokens. What only some configs want, such as
+minibatches or a teacher, is a function from credit to credit that these add.
+"""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import count
 from statistics import pstdev
 from typing import NamedTuple
 
 import torch
 from accelerate import Accelerator
-from torch.nn.utils.rnn import pad_sequence
 
 from lib.rl.batching import MicroBatch
 from lib.rl.tree import Answer, Node
 from lib.run.distributed import before_mine, collect
 
 SMALLEST_SPREAD = 1e-6  # of advantages: less is rounding
+STD_FLOOR = 1e-4  # added to a standard deviation, as in GRPO's implementations
 
 
 @dataclass(frozen=True)
 class Credit:
-    """The n answers of a step, numbered by `lib.rl.tree.nodes`, and the factors of their tokens' loss, (n,) each."""
+    """The n answers of a step as columns, (n,) each, numbered by `lib.rl.tree.nodes`: the factors of their loss."""
 
     nodes: list[Node]
+    tree: torch.Tensor  # index of its tree
     turn: torch.Tensor  # of the policy in its chat, from 1
+    length: torch.Tensor  # tokens
+    off_policy: torch.Tensor  # bool: sampled under a different prompt from the one it is trained under
+    counts: torch.Tensor  # bool: in the loss, that is judged, not masked, and written by the policy now
     advantage: torch.Tensor
-    weight: torch.Tensor  # length normalisation, times the last answers below it in a full tree, times `importance`
     kl_weight: torch.Tensor  # of the KL in the loss
+    weight: torch.Tensor  # of its tokens, in the whole loss
     teacher_weight: torch.Tensor  # of the KL to a teacher in the loss
     importance: torch.Tensor  # 1 over the probability with which an answer was drawn for the KL; 0 if it was dropped
-    learned: list[bool]  # has a gradient; the others need no forward
-    off_policy: torch.Tensor  # bool: sampled under a different prompt from the one it is trained under
-    start: torch.Tensor  # offset of an answer's tokens in `sampled_logp`
+    in_means: torch.Tensor  # bool: its tree is in the means over the step
     sampled_logp: torch.Tensor  # (tokens of all answers,) log-probs from the sampler
     parts: list[list[Node]]  # the groups of each minibatch
-    divisor: float  # last answers of full trees per optimizer step, over all processes
+    divisor: float = 1.0  # last answers of full trees per optimizer step, over all processes
+
+    @cached_property
+    def start(self) -> torch.Tensor:
+        """Returns the offset of each answer's tokens in `sampled_logp`, (n,)."""
+        return self.length.cumsum(0) - self.length
 
     @property
     def is_taught(self) -> torch.Tensor:
-        """Tells of each answer whether it has an advantage or a teacher, (n,) bool; others have a KL at most."""
+        """True for each answer that has an advantage or a teacher, (n,) bool; others have a KL at most."""
         return (self.advantage != 0) | (self.teacher_weight != 0)
 
+    @cached_property
+    def learned(self) -> list[bool]:
+        """True for each answer that has a gradient; the others need no forward."""
+        return (self.counts & (self.is_taught | (self.kl_weight != 0)) & (self.importance > 0)).tolist()
+
     def is_learned(self, answer: int) -> bool:
-        """Tells whether an answer has a gradient."""
+        """True if an answer has a gradient."""
         return self.learned[answer]
 
     def tokens_of(self, batch: MicroBatch) -> torch.Tensor:
@@ -53,14 +70,17 @@ class Credit:
         answers = [answer for node in self.nodes for answer in node.group.answers]
         return dict(zip(map(id, answers), self.advantage.tolist(), strict=True))
 
-    def must_pull(self, part: list[Node]) -> bool:
-        """Tells whether a minibatch must have a gradient: an advantage that no importance weight can bring to zero."""
-        numbers = [number for node in part for number in node.numbers if self.learned[number]]
-        return bool(((self.advantage != 0) & ~self.off_policy)[numbers].any())
+    def learned_in(self, part: list[Node]) -> list[int]:
+        """Returns the numbers of a minibatch's answers that have a gradient."""
+        return [number for node in part for number in node.numbers if self.learned[number]]
+
+    def needs_gradient(self, part: list[Node]) -> bool:
+        """True if a minibatch must have a gradient: from an advantage that no importance weight can bring to zero."""
+        return bool(((self.advantage != 0) & ~self.off_policy)[self.learned_in(part)].any())
 
 
 def is_whole(answer: Answer, mask_truncated: bool) -> bool:
-    """Tells whether an answer counts: it was judged, and not truncated if `mask_truncated` is on."""
+    """True if an answer counts: it was judged, and not truncated if `mask_truncated` is on."""
     return answer.verdict.scored and (answer.completion.finished or not mask_truncated)
 
 
@@ -69,15 +89,18 @@ def overlong_penalty(length: int, budget: int, buffer: int) -> float:
     return min(0.0, max(-1.0, (budget - buffer - length) / buffer)) if buffer else 0.0
 
 
+# -- advantages
+
+
 class Peers(NamedTuple):
-    """Answers of one turn whose rewards are compared with each other, by number."""
+    """Which answers are compared with each other: those of one set, a turn and the number of its first answer."""
 
-    answers: list[int]
-    ended: list[int]  # last attempts of the chats that stopped before this turn and would else have an answer here
+    sets: list[tuple[int, int]]  # by number of the answer
+    ended: list[tuple[int, int, int]]  # a set, and the last attempt of a chat that stopped before
 
 
-def compared(nodes: list[Node], turn: int, followed: int | None = None) -> list[Peers]:
-    """Returns the sets of answers of a turn that are compared with each other: those of a group.
+def compared(nodes: list[Node], turns: int = 1, followed: int | None = None) -> Peers:
+    """Returns the sets of answers that are compared with each other: those of a group.
 
     A group of one answer is compared with its siblings, the groups of one answer that follow answers of the same group.
     Where the chat of a sibling stopped, what stands at its end takes part: with nothing in its place, an answer whose
@@ -87,123 +110,119 @@ def compared(nodes: list[Node], turn: int, followed: int | None = None) -> list[
     """
     owner = {number: node for node in nodes for number in node.numbers}
     parents = {node.parent for node in nodes}
-    sets: dict[int, Peers] = {}
+    peers = Peers([], [])
     for node in nodes:
         above = node
         while len(above.numbers) == 1 and above.parent is not None:
             above = owner[above.parent]
-        peers = sets.setdefault(above.numbers.start, Peers([], []))
-        if node.turn == turn:
-            peers.answers.extend(node.numbers)
-        elif node.turn < turn:
-            goes_on = node.numbers[:followed] if node.parent is None else node.numbers
-            ends = [number for number in goes_on if number not in parents]
-            peers.ended.extend(number if node.is_attempt else node.parent for number in ends)
-    return [peers for peers in sets.values() if peers.answers or peers.ended]
+        first = above.numbers.start
+        peers.sets.extend((node.turn, first) for _ in node.numbers)
+        goes_on = node.numbers[:followed] if node.parent is None else node.numbers
+        ends = [number if node.is_attempt else node.parent for number in goes_on if number not in parents]
+        peers.ended.extend((turn, first, end) for turn in range(node.turn + 1, turns + 1) for end in ends)
+    return peers
 
 
 def advantages_of(
-    kind: str, sets: list[Peers], rewards: list[float], counts: list[bool], accelerator: Accelerator,
+    kind: str, peers: Peers, rewards: list[float], counts: list[bool], accelerator: Accelerator,
     penalties: list[float] | None = None, standing: Sequence[float | None] = (),
-) -> dict[int, float]:  # fmt: skip
-    """Computes advantages by number of the answer (`group_advantages`), for `sets` of answers that are compared.
+) -> list[float]:  # fmt: skip
+    """Computes advantages by number of the answer (`group_advantages`).
 
     `rewards`, `counts` and `penalties`, the KL in the rewards, are by number; an answer that does not count gets 0 and
-    is in no mean. `standing` is by number too: the reward of an attempt at which a chat ended, None without a verdict.
-    Some kinds use the rewards of all processes; for `batch` all sets of all processes are one.
+    is in no mean. `standing`: the reward of each of the attempts that ended, None without a verdict. For `batch`, all
+    answers of a turn on all processes are one set.
     """
-    penalty_of = penalties or [0.0] * len(rewards)
-    local = [
-        [
-            [*(rewards[n] for n in answers), *(standing[n] or 0.0 for n in ended)],
-            [*(counts[n] for n in answers), *(standing[n] is not None for n in ended)],
-            [penalty_of[n] for n in (*answers, *ended)],
-        ]
-        for answers, ended in sets
-    ]
-    ranks = collect([local], accelerator)
-    # a baseline must not depend on how prompts are distributed over processes
-    every, before = flat(ranks), sum(map(len, ranks[: accelerator.process_index]))
-    if not every:
-        return {}
-    sizes = [len(reward) for reward, *_ in every]
-    if kind == "batch":
-        every = [[flat([fields[i] for fields in every]) for i in range(3)]]
-    reward, count, penalty = (
-        pad_sequence([torch.tensor(fields[i]) for fields in every], batch_first=True) for i in range(3)
+    penalty = penalties or [0.0] * len(rewards)
+    ends = [number for *_, number in peers.ended]
+    columns = zip(
+        [*peers.sets, *((turn, first) for turn, first, _ in peers.ended)],
+        [*rewards, *(reward or 0.0 for reward in standing)],
+        [*counts, *(reward is not None for reward in standing)],
+        [*penalty, *(penalty[number] for number in ends)],
+        strict=True,
     )
-    how = "leave_one_out" if kind == "batch" else kind
-    values = group_advantages(how, reward, count, penalty if penalties else None)
-    rows = values[0].split(sizes) if kind == "batch" else values
-    mine = zip(sets, rows[before:], strict=False)
-    return {n: value for peers, row in mine for n, value in zip(peers.answers, row.tolist(), strict=False)}
+    rank = accelerator.process_index
+    local = [((turn,) if kind == "batch" else (turn, first, rank), *row) for (turn, first), *row in columns]
+    # a baseline must not depend on how prompts are distributed over processes
+    every, before = collect(local, accelerator), before_mine(len(local), accelerator)[0]
+    if not every:
+        return []
+    keys, *values = zip(*every, strict=True)
+    number = {key: i for i, key in enumerate(dict.fromkeys(keys))}
+    reward, count, off = map(torch.tensor, values)
+    sets = torch.tensor([number[key] for key in keys])
+    return group_advantages(kind, reward, count, sets, off if penalties else None)[before:][: len(rewards)].tolist()
 
 
-def leave_one_out(rewards: torch.Tensor, scored: torch.Tensor | None = None) -> torch.Tensor:
-    """Returns advantages r_i - mean of the others along the last dimension, (..., K) (RLOO, arXiv 2402.14740).
+def sum_by(values: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+    """Sums values (n,) by their index (n,), from 0 to the highest."""
+    size = int(index.max()) + 1 if len(index) else 0
+    return torch.zeros(size, dtype=values.dtype, device=values.device).index_add(0, index, values)
 
-    Entries that are not `scored` (bool, same shape) get 0 and count in no mean. A single scored entry gets 0 too.
+
+def leave_one_out(values: torch.Tensor, counts: torch.Tensor, sets: torch.Tensor) -> torch.Tensor:
+    """Returns advantages r_i - mean of the others in a set, (n,) (RLOO, arXiv 2402.14740).
+
+    Values that do not count (bool, (n,)) get 0 and are in no mean. The only one of a set that counts gets 0 too.
     """
-    scored = torch.ones_like(rewards, dtype=torch.bool) if scored is None else scored
-    count = scored.sum(-1, keepdim=True)
-    return _centred(rewards, scored) * (count / (count - 1).clamp(min=1))
+    count = sum_by(counts.to(values.dtype), sets)[sets]
+    return centred(values, counts, sets) * (count / (count - 1).clamp(min=1))
 
 
-def against_others(penalty: torch.Tensor, scored: torch.Tensor) -> torch.Tensor:
-    """Subtracts from a penalty (..., K) the mean of the others along the last dimension; nothing if there are none.
-
-    Without this baseline the gradient would be as strong but noisier; a mean that includes the entry would weaken it.
-    """
-    is_alone = scored & (scored.sum(-1, keepdim=True) == 1)
-    return torch.where(is_alone, penalty, leave_one_out(penalty, scored))
-
-
-def _centred(rewards: torch.Tensor, scored: torch.Tensor) -> torch.Tensor:
-    """Subtracts the mean of the scored rewards along the last dimension; returns 0 for entries not scored.
+def centred(values: torch.Tensor, counts: torch.Tensor, sets: torch.Tensor) -> torch.Tensor:
+    """Subtracts from values (n,) the mean of those of their set that count; returns 0 for what does not count.
 
     Exactly 0 if all are equal: Adam would turn the rounding error of 0.1 into a full step.
     """
-    first = scored.int().argmax(-1, keepdim=True)
-    shifted = torch.where(scored, rewards - rewards.gather(-1, first), 0.0)
-    mean = shifted.sum(-1, keepdim=True) / scored.sum(-1, keepdim=True).clamp(min=1)
-    return torch.where(scored, shifted - mean, 0.0)
-
-
-STD_FLOOR = 1e-4  # added to a standard deviation, as in GRPO's implementations
+    lowest = torch.full_like(values, -torch.inf)  # there are no more sets than values
+    top = lowest.scatter_reduce(0, sets, values.where(counts, -torch.inf), "amax")[sets]
+    shifted = torch.where(counts, values - top, 0.0)
+    mean = sum_by(shifted, sets) / sum_by(counts.to(values.dtype), sets).clamp(min=1)
+    return torch.where(counts, shifted - mean[sets], 0.0)
 
 
 def group_advantages(
-    kind: str, rewards: torch.Tensor, scored: torch.Tensor, penalty: torch.Tensor | None = None
+    kind: str, rewards: torch.Tensor, counts: torch.Tensor, sets: torch.Tensor, penalty: torch.Tensor | None = None
 ) -> torch.Tensor:
-    """Returns advantages of G groups of K answers to one prompt each, (G, K); 0 for entries not `scored` (bool).
+    """Returns advantages of n answers, (n,), each compared with those of its set, whose number is in `sets`.
 
     group_std      (r - mean of the group) / its standard deviation (GRPO, arXiv 2402.03300). With large groups and
                    binary rewards this weights a prompt by 1 / sqrt(p (1 - p)); with K = 8 hardly (c = 1.7 to 2.4)
     group          r - mean of the group (Dr.GRPO, arXiv 2503.20783)
     batch_std      the same, divided by the standard deviation over all groups (arXiv 2508.08221)
     leave_one_out  r - mean of the others: K / (K - 1) of `group`, and unbiased (RLOO, arXiv 2402.14740)
+    batch          the same in a set of all answers
     none           the reward itself
 
-    Standard deviations use Bessel's correction. A group of equal rewards gets exactly 0. `penalty` (G, K), the KL in
-    the reward, is subtracted afterwards: divided by the deviation of such a group, its noise would look like rewards.
+    Standard deviations use Bessel's correction. A group of equal rewards gets exactly 0, and so does an answer that
+    does not count (bool, (n,)). `penalty` (n,), the KL in the reward, is subtracted afterwards: divided by the
+    deviation of such a group, its noise would look like rewards. The mean penalty of the others is its baseline, where
+    there are others: without it the gradient would be as strong but noisier, and a mean that includes the answer itself
+    would weaken it.
     """
     if penalty is not None:
-        off = penalty if kind == "none" else against_others(penalty, scored)
-        return torch.where(scored, group_advantages(kind, rewards, scored) - off, 0.0)
+        is_alone = counts & (sum_by(counts.long(), sets)[sets] == 1)
+        is_plain = is_alone | (kind == "none")
+        off = torch.where(is_plain, penalty, leave_one_out(penalty, counts, sets))
+        return torch.where(counts, group_advantages(kind, rewards, counts, sets) - off, 0.0)
     if kind == "none":
-        return torch.where(scored, rewards, 0.0)
-    if kind == "leave_one_out":
-        return leave_one_out(rewards, scored)
-    centred = _centred(rewards, scored)
+        return torch.where(counts, rewards, 0.0)
+    if kind in ("leave_one_out", "batch"):
+        return leave_one_out(rewards, counts, sets)
+    values = centred(rewards, counts, sets)
     if kind == "group":
-        return centred
+        return values
     if kind == "group_std":
-        count = scored.sum(-1, keepdim=True)
-        return centred / (((centred**2).sum(-1, keepdim=True) / (count - 1).clamp(min=1)).sqrt() + STD_FLOOR)
+        variance = sum_by(values**2, sets) / (sum_by(counts.to(values.dtype), sets) - 1).clamp(min=1)
+        return values / (variance.sqrt() + STD_FLOOR)[sets]
     if kind == "batch_std":
-        everything = rewards[scored]
-        return centred / ((everything.std() if len(everything) > 1 else 0.0) + STD_FLOOR)
+        everything = rewards[counts]
+        return values / ((everything.std() if len(everything) > 1 else 0.0) + STD_FLOOR)
     raise ValueError(f"unknown advantage '{kind}'")
+
+
+# -- credit
 
 
 def length_weights(norm: str, lengths: torch.Tensor, max_new_tokens: int, all_lengths: torch.Tensor) -> torch.Tensor:
@@ -224,127 +243,114 @@ def length_weights(norm: str, lengths: torch.Tensor, max_new_tokens: int, all_le
     raise ValueError(f"unknown length_norm '{norm}'")
 
 
-def scaled_by_role(
-    found: list[Node], advantage: list[float], counts: list[bool], accelerator: Accelerator
-) -> list[float]:
-    """Returns advantages over the standard deviation of those of their role, attempts or reviews, on all processes."""
-    scaled = list(advantage)
-    for is_attempt in (True, False):
-        own = [n for node in found if node.is_attempt == is_attempt for n in node.numbers if counts[n]]
-        values = collect([advantage[number] for number in own], accelerator)
-        spread = pstdev(values) if values else 0.0
-        for number in own if spread > SMALLEST_SPREAD else ():
-            scaled[number] /= spread
-    return scaled
-
-
 def credit_of(
-    found: list[Node],
-    advantage: list[float],
-    trained: list[bool],
-    kl_weights: tuple[float, ...],
-    teacher_weights: list[float] | None = None,
-    *,
-    length_norm: str,
-    budgets: tuple[int, ...],
-    accelerator: Accelerator,
-    generator: torch.Generator,
-    kl_sample: float = 1.0,
-    minibatches: int = 1,
-    others_drawn: bool = False,
-    below: tuple[int, ...] = (1,),
-    followed: int | None = None,
+    nodes: list[Node], advantage: list[float], counts: list[bool], kl_weights: tuple[float, ...], device: torch.device
 ) -> Credit:
-    """Selects what is learned, in which minibatch, and how much each token weighs.
+    """Returns the columns of a step in which every answer that counts weighs 1, for one optimizer step.
 
-    `below` counts, by turn, the last answers below an answer of a full tree. An answer weighs as much where nothing
-    follows it: if a right attempt that ends its chat weighed less than a wrong one, the gradient would be biased. Where
-    no more than `followed` first answers of a tree are followed, what follows these stands for what would the others.
-
-    `advantage`, `trained`, not masked and by the policy, and `teacher_weights` of a KL to a teacher, if there is one,
-    are by number of the answer; `kl_weights` and `budgets`, in tokens, by turn. With `others_drawn`, trees without a
-    gradient are left out of all means, since others were drawn in their place. A first answer without an advantage or a
-    teacher, in itself and in what follows it, has only a KL term: it is kept with probability `kl_sample` and weighted
-    by its inverse (Horvitz and Thompson 1952), so that the expected gradient is unchanged.
+    `advantage` and `counts` are by number of the answer, `kl_weights` by turn.
     """
-    device = accelerator.device
-    completions = [answer.completion for node in found for answer in node.group.answers]
+    answers = [(node, answer.completion) for node in nodes for answer in node.group.answers]
 
-    def by_answer(values: Iterable, dtype: torch.dtype = torch.long) -> torch.Tensor:
+    def column(values: Iterable, dtype: torch.dtype = torch.float32) -> torch.Tensor:
         return torch.tensor(list(values), dtype=dtype, device=device)
 
-    tree = by_answer(node.tree for node in found for _ in node.numbers)
-    turn = by_answer(node.turn for node in found for _ in node.numbers)
-    advantages, kept = by_answer(advantage, torch.float32), by_answer(trained, torch.bool)
-    kl_weight = torch.tensor((0.0, *kl_weights), device=device)[turn]
-    teacher_weight = by_answer(teacher_weights or [0.0] * len(advantage), torch.float32)
-    is_taught = (advantages != 0) | (teacher_weight != 0)
-    pulls = kept & (is_taught | (kl_weight != 0))
-    importance = torch.ones_like(advantages)
-    if kl_sample < 1:
-        branch = by_answer(_branches(found))
-        is_paid = _any(is_taught, branch)
-        before, total = before_mine(len(is_paid), accelerator)
-        drawn = torch.rand(total, generator=generator, device=device)[before:][: len(is_paid)] < kl_sample
-        importance = torch.where(is_paid, 1.0, drawn / kl_sample)[branch]
-    learned = pulls & (importance > 0)
-    counted = _any(pulls, tree)[tree] if others_drawn else torch.ones_like(kept)
-    lengths = by_answer((len(completion.ids) for completion in completions), torch.float32)
-    weight = torch.zeros_like(lengths)
-    for number, budget in enumerate(budgets, start=1):
-        own = turn == number
-        every_length = torch.tensor(collect((lengths * kept)[counted & own].tolist(), accelerator), device=device)
-        weight[own] = length_weights(length_norm, lengths[own], budget, every_length)
-    leaves = by_answer(_leaves(found, below, followed), torch.float32)
-    roots = counted & (turn == 1)
-    used = _any(learned, tree).nonzero()[:, 0].tolist()
+    turn = column((node.turn for node, _ in answers), torch.long)
+    return Credit(
+        nodes=nodes,
+        tree=column((node.tree for node, _ in answers), torch.long),
+        turn=turn,
+        length=column((len(completion.ids) for _, completion in answers), torch.long),
+        off_policy=column((node.group.prompt.trained_ids is not None for node, _ in answers), torch.bool),
+        counts=column(counts, torch.bool),
+        advantage=column(advantage),
+        kl_weight=column((0.0, *kl_weights))[turn],
+        weight=column(counts),
+        teacher_weight=column([0.0] * len(answers)),
+        importance=column([1.0] * len(answers)),
+        in_means=column([True] * len(answers), torch.bool),
+        sampled_logp=column(logp for _, completion in answers for logp in completion.logps),
+        parts=[nodes],
+    )
+
+
+def weighted(
+    credit: Credit, norm: str, budgets: tuple[int, ...], accelerator: Accelerator, below: tuple[int, ...] = (1,)
+) -> Credit:
+    """Weighs tokens by length, and answers by the last answers below them; counts the latter, of full trees.
+
+    `budgets`, in tokens, and `below`, the last answers below an answer of a full tree, are by turn. An answer weighs as
+    much where nothing follows it: if a right attempt that ends its chat weighed less than a wrong one, the gradient
+    would be biased.
+    """
+    weight = torch.zeros_like(credit.weight)
+    for turn, (budget, leaves) in enumerate(zip(budgets, below, strict=True), start=1):
+        own = credit.turn == turn
+        every_length = collect((credit.length * credit.counts)[credit.in_means & own].tolist(), accelerator)
+        every_length = torch.tensor(every_length, dtype=weight.dtype, device=weight.device)
+        weight[own] = leaves * length_weights(norm, credit.length[own], budget, every_length)
+    roots = sum(collect([int((credit.in_means & (credit.turn == 1)).sum())], accelerator))
+    return replace(credit, weight=weight * credit.weight, divisor=float(max(1, below[0] * roots)))
+
+
+# -- what some configs add to it
+
+
+def scaled_by_role(credit: Credit, accelerator: Accelerator) -> Credit:
+    """Divides advantages by the standard deviation of those of their role, attempts or reviews, on all processes."""
+    advantage = credit.advantage.clone()
+    is_attempt = torch.tensor([node.is_attempt for node in credit.nodes for _ in node.numbers], device=advantage.device)
+    for own in (credit.counts & is_attempt, credit.counts & ~is_attempt):
+        values = collect(advantage[own].tolist(), accelerator)
+        spread = pstdev(values) if values else 0.0
+        if spread > SMALLEST_SPREAD:
+            advantage[own] /= spread
+    return replace(credit, advantage=advantage)
+
+
+def taught(credit: Credit, weights: list[float], reward_weight: float) -> Credit:
+    """Adds the weights of a KL to a teacher, by number of the answer, and weighs rewards against it."""
+    teacher_weight = torch.tensor(weights, device=credit.weight.device)
+    return replace(credit, advantage=reward_weight * credit.advantage, teacher_weight=teacher_weight)
+
+
+def without_idle_trees(credit: Credit) -> Credit:
+    """Leaves trees without a gradient out of all means, since others were drawn in their place."""
+    learned = torch.tensor(credit.learned, device=credit.tree.device)
+    return replace(credit, in_means=(sum_by(learned.long(), credit.tree) > 0)[credit.tree])
+
+
+def some_followed(credit: Credit, followed: int) -> Credit:
+    """Lets what follows `followed` first answers of a tree, at most, stand for what would follow the others."""
+    firsts = sum_by((credit.turn == 1).float(), credit.tree)
+    share = (firsts / firsts.clamp(min=1, max=followed))[credit.tree]
+    return replace(credit, weight=torch.where(credit.turn == 1, 1.0, share) * credit.weight)
+
+
+def kl_sampled(credit: Credit, share: float, generator: torch.Generator, accelerator: Accelerator) -> Credit:
+    """Drops most of the answers that have only a KL term, first answers with all that follows them.
+
+    That is a first answer without an advantage or a teacher, in itself and in what follows it. It is kept with
+    probability `share` and weighted by its inverse (Horvitz and Thompson 1952), so that the expected gradient is
+    unchanged.
+    """
+    first: list[int] = []  # by answer: the index of the first answer that it goes back to, counted over all trees
+    firsts = count()
+    for node in credit.nodes:
+        first += [next(firsts) if node.parent is None else first[node.parent] for _ in node.numbers]
+    branch = torch.tensor(first, dtype=torch.long, device=credit.tree.device)
+    is_paid = sum_by(credit.is_taught.long(), branch) > 0
+    before, total = before_mine(len(is_paid), accelerator)
+    drawn = torch.rand(total, generator=generator, device=branch.device)[before:][: len(is_paid)] < share
+    importance = torch.where(is_paid, 1.0, drawn / share)[branch]
+    return replace(credit, importance=importance, weight=credit.weight * importance)
+
+
+def in_minibatches(credit: Credit, parts: int, accelerator: Accelerator) -> Credit:
+    """Spreads the trees that have a gradient over `parts` optimizer steps."""
+    used = sorted({node.tree for node in credit.nodes if credit.learned_in([node])})
     before = before_mine(len(used), accelerator)[0]  # the same minibatches whatever the number of processes
     # a stride: what was added later stands last
-    parts = [used[(part - before) % minibatches :: minibatches] for part in range(minibatches)]
-    return Credit(
-        nodes=found,
-        turn=turn,
-        advantage=advantages,
-        weight=weight * kept * leaves * importance,
-        kl_weight=kl_weight,
-        teacher_weight=teacher_weight,
-        importance=importance,
-        learned=learned.tolist(),
-        off_policy=by_answer((node.group.prompt.trained_ids is not None for node in found for _ in node.numbers),
-                             torch.bool),
-        start=lengths.long().cumsum(0) - lengths.long(),
-        sampled_logp=by_answer(flat([completion.logps for completion in completions]), torch.float32),
-        parts=[[node for node in found if node.tree in part] for part in map(set, parts)],
-        divisor=max(1, below[0] * sum(collect([int(roots.sum())], accelerator))) / minibatches,
-    )  # fmt: skip
-
-
-def _branches(found: list[Node]) -> list[int]:
-    """Returns for each answer the index of the first answer that it goes back to, counted over all trees."""
-    branch: list[int] = []
-    firsts = count()
-    for node in found:
-        branch += [next(firsts) if node.parent is None else branch[node.parent] for _ in node.numbers]
-    return branch
-
-
-def _leaves(found: list[Node], below: tuple[int, ...], followed: int | None) -> list[float]:
-    """Returns for each answer the number of last answers below it in a full tree, of which it is the share it is."""
-    leaves: list[float] = []
-    share = 1.0
-    for node in found:
-        if node.parent is None:
-            share = 1.0 if followed is None else len(node.numbers) / min(followed, max(1, len(node.numbers)))
-        leaves += [below[node.turn - 1] * (1.0 if node.parent is None else share) for _ in node.numbers]
-    return leaves
-
-
-def _any(values: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
-    """Tells for each index, from 0 to the highest, whether one of its values (n,) bool is true."""
-    count = int(index.max()) + 1 if len(index) else 0
-    return torch.zeros(count, device=values.device).index_add(0, index, values.float()) > 0
-
-
-def flat(parts: list[list]) -> list:
-    """Returns the concatenation of lists."""
-    return [value for part in parts for value in part]
+    trees = [set(used[(part - before) % parts :: parts]) for part in range(parts)]
+    nodes = [[node for node in credit.nodes if node.tree in part] for part in trees]
+    return replace(credit, parts=nodes, divisor=credit.divisor / parts)

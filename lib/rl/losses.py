@@ -16,7 +16,7 @@ from lib.core.clock import phase
 from lib.core.config import SamplerCorrection
 from lib.model.policy import Policy
 from lib.rl.batching import MicroBatch
-from lib.rl.credit import Credit
+from lib.rl.credit import Credit, sum_by
 from lib.rl.distill import Distiller
 from lib.rl.tree import Node
 from lib.run.distributed import collect, total
@@ -125,9 +125,9 @@ def policy_loss(
     low, high = kind.clip
     log_ratio = logp - old_logp
     if kind.ratio == "product":
-        log_ratio = per_answer(log_ratio, answer)[answer]
+        log_ratio = sum_by(log_ratio, answer)[answer]
     elif kind.ratio in ("sequence", "sequence_token"):
-        log_ratio = (per_answer(log_ratio, answer) / torch.bincount(answer).clamp(min=1))[answer]
+        log_ratio = (sum_by(log_ratio, answer) / torch.bincount(answer).clamp(min=1))[answer]
     ratio = log_ratio.clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO).exp()
     stopped = ((advantage > 0) & (ratio > 1 + high)) | ((advantage < 0) & (ratio < 1 - low))
     if kind.ratio == "weight":
@@ -136,12 +136,6 @@ def policy_loss(
         ratio = ratio.detach() * (logp - logp.detach()).exp()
     clipped = ratio.clamp(1 - low, 1 + high)
     return -torch.minimum(ratio * advantage, clipped * advantage), stopped.detach()
-
-
-def per_answer(values: torch.Tensor, answer: torch.Tensor) -> torch.Tensor:
-    """Sums token values (N,) by the number of their answer (N,)."""
-    count = int(answer.max()) + 1 if len(answer) else 0
-    return torch.zeros(count, dtype=values.dtype, device=values.device).index_add(0, answer, values)
 
 
 def sampler_weights(
@@ -157,7 +151,7 @@ def sampler_weights(
     """
     log_weight = (old_logp - sampled_logp).detach()
     if level == "sequence":
-        log_weight = per_answer(log_weight, answer)[answer]
+        log_weight = sum_by(log_weight, answer)[answer]
     weight = log_weight.clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO).exp()
     return weight.clamp(max=cap) if beyond == "truncate" else torch.where(weight > cap, 0.0, weight)
 
@@ -269,7 +263,7 @@ def _numbers(
     ratios: list[float] = []
     if objective.kind.ratio != "none":
         _, index = answer.unique(return_inverse=True)
-        ratios = (per_answer(log_ratio, index) / index.bincount()).tolist()
+        ratios = (sum_by(log_ratio, index) / index.bincount()).tolist()
     return Numbers(torch.stack([each.detach().float() for each in sums]), tuple(ratios))
 
 

@@ -60,12 +60,10 @@ def metrics_of(trees: list[Group], credit: Credit, judge: Judge, config: ScoreCo
     rows, fresh = collect(rows, accelerator), collect(fresh, accelerator)
     solved_by = Counter(collect(sorted(name for name, _ in solved), accelerator))
     turns = list(config.turns)
-    spreads = [
-        (name, {"reward_std": pstdev(rewards)})
-        for turn, name in enumerate(turns, start=1)
-        for answers, _ in compared(credit.nodes, turn)
-        if (rewards := [earned[number] for number in answers if number in earned])
-    ]
+    by_set: dict[tuple[int, int], list[float]] = {}
+    for number, peers in enumerate(compared(credit.nodes).sets):
+        by_set.setdefault(peers, []).extend([earned[number]] if number in earned else [])
+    spreads = [(turns[turn - 1], {"reward_std": pstdev(own)}) for (turn, _), own in by_set.items() if own]
     spreads = collect(spreads, accelerator)
     means = {
         turn: means_of(own for name, own in rows if name == turn)

@@ -4,12 +4,24 @@ import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from operator import and_
 from typing import Any
 
 from lib.core.config import ATTEMPT, Eval, ScoreConfig, ScoreTrain
 from lib.generators.remote import replies_of
-from lib.rl.credit import Credit, advantages_of, compared, credit_of, is_whole, overlong_penalty, scaled_by_role
+from lib.rl.credit import (
+    Credit,
+    advantages_of,
+    compared,
+    credit_of,
+    is_whole,
+    kl_sampled,
+    overlong_penalty,
+    scaled_by_role,
+    some_followed,
+    taught,
+    weighted,
+    without_idle_trees,
+)
 from lib.rl.curriculum import Curriculum, outcomes_of
 from lib.rl.distill import Distiller
 from lib.rl.evaluation import evaluate, selected, summarise
@@ -113,19 +125,26 @@ class ScoreRun:
         betas = self._kl_weights(stage)
         penalties = kl_in_reward(self.policy, found, betas, self.step.batches) if in_reward else None
         advantage, counts = self._advantages(stage, found, penalties)
-        budgets, taught = self.budgets, None
+        no_kl = (0.0,) * len(betas)
+        credit = credit_of(found, advantage, counts, no_kl if in_reward else betas, self.accelerator.device)
+        if self.recipe.scales_roles:
+            credit = scaled_by_role(credit, self.accelerator)
         if self.distiller:  # attempt 1 is held in place in stage I
-            wanted = [stage.number == 2 or node.turn > 1 for node in found for _ in node.numbers]
-            taught = self.distiller.begin(found, [*map(and_, wanted, counts)])
-            advantage = [self.config.distill.reward_weight * value for value in advantage]
-        return credit_of(
-            found, advantage, counts, (0.0,) * len(betas) if in_reward else betas, taught,
-            length_norm=train.length_norm,
-            budgets=(max(budgets),) * len(budgets) if train.length_norm == "constant" else budgets,
-            accelerator=self.accelerator, generator=self.session.generator, kl_sample=train.kl_sample,
-            others_drawn=train.resample_rounds > 0,
-            below=(train.revisions_per_attempt, *[1] * (len(budgets) - 1)), followed=train.followed_attempts,
-        )  # fmt: skip
+            wanted = credit.counts & ((credit.turn > 1) | (stage.number == 2))
+            weights = self.distiller.begin(found, wanted.tolist())
+            credit = taught(credit, weights, self.config.distill.reward_weight)
+        if train.resample_rounds:
+            credit = without_idle_trees(credit)
+        budgets = self.budgets
+        if train.length_norm == "constant":
+            budgets = (max(budgets),) * len(budgets)
+        below = (train.revisions_per_attempt, *[1] * (len(budgets) - 1))
+        credit = weighted(credit, train.length_norm, budgets, self.accelerator, below)
+        if train.followed_attempts:
+            credit = some_followed(credit, train.followed_attempts)
+        if train.kl_sample < 1:
+            credit = kl_sampled(credit, train.kl_sample, self.session.generator, self.accelerator)
+        return credit
 
     def update(self, stage: Stage, trees: list[Group], credit: Credit) -> dict:
         """Takes one optimizer step on the trees, and writes and returns its row of metrics.jsonl."""
@@ -190,23 +209,15 @@ class ScoreRun:
     ) -> tuple[list[float], list[bool]]:
         """Returns the advantage of each answer by number, and whether it counts; `penalties`: the KL in the rewards.
 
-        What an answer earned is compared, turn by turn, with what the others of its set earned, and with the reward of
-        what stands where another chat has ended.
+        What an answer earned is compared with what the others of its set earned, and with the reward of what stands
+        where another chat has ended.
         """
-        train = self.config.train
-        earned, counts, standing = self._earned(stage, found)
-        advantage = [0.0] * len(earned)
-        for turn, name in enumerate(self.config.turns, start=1):
-            is_paid = self.recipe.pays_attempts or not name.startswith(ATTEMPT)
-            values = advantages_of(
-                train.baseline, compared(found, turn, train.followed_attempts), earned, counts, self.accelerator,
-                penalties, standing if is_paid else [0.0] * len(standing),
-            )  # fmt: skip
-            for number, value in values.items():
-                advantage[number] = value
-        if self.recipe.scales_roles:
-            advantage = scaled_by_role(found, advantage, counts, self.accelerator)
-        return advantage, counts
+        train, turns = self.config.train, self.config.turns
+        earned, counts, rewards = self._earned(stage, found)
+        peers = compared(found, len(turns), train.followed_attempts)
+        unpaid = [not self.recipe.pays_attempts and name.startswith(ATTEMPT) for name in turns]
+        standing = [0.0 if unpaid[turn - 1] else rewards[attempt] for turn, _, attempt in peers.ended]
+        return advantages_of(train.baseline, peers, earned, counts, self.accelerator, penalties, standing), counts
 
     def _earned(self, stage: Stage, found: list[Node]) -> tuple[list[float], list[bool], list[float | None]]:
         """Returns by number what the recipe pays an answer, whether it counts, and its reward, None without a verdict.

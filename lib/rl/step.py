@@ -114,14 +114,14 @@ class OptimizerStep:
         logps = self.logps_before(credit)
         updates: list[dict] = []
         for part in credit.parts * passes:
-            if not anywhere(part, self.accelerator):
+            if not anywhere(credit.learned_in(part), self.accelerator):
                 continue  # nothing in it has a gradient: no step by momentum alone
             is_first = not updates  # in later ones the clip may stop every token, so a zero gradient is no error
             for trial in self.trials(rate):
                 with trial:
                     numbers = self.gradients(credit, part, objective, logps, is_first, distiller)
             masks = objective.correction is not None and objective.correction.beyond == "mask"  # every token, perhaps
-            pulls = anywhere(is_first and not masks and credit.must_pull(part), self.accelerator)
+            pulls = anywhere(is_first and not masks and credit.needs_gradient(part), self.accelerator)
             updates.append(self.apply(numbers, credit.advantage, expects_gradient=pulls))
         return updates, logps
 
@@ -151,12 +151,11 @@ class OptimizerStep:
         The first minibatch stays NaN: `gradients` fills it in, since no weight has changed until then.
         """
         old = torch.full_like(credit.sampled_logp, math.nan)
-        first = next((i for i, part in enumerate(credit.parts) if anywhere(part, self.accelerator)), None)
-        for number, part in enumerate(credit.parts):
-            if number != first:
-                for batch in self.batches(part, credit.is_learned):
-                    with phase("reference"):
-                        old[credit.tokens_of(batch)] = self.policy(batch.inputs)[0]
+        parts = [part for part in credit.parts if anywhere(credit.learned_in(part), self.accelerator)]
+        for part in parts[1:]:
+            for batch in self.batches(part, credit.is_learned):
+                with phase("reference"):
+                    old[credit.tokens_of(batch)] = self.policy(batch.inputs)[0]
         return TokenLogps(old, torch.full_like(old, math.nan))
 
     def trials(self, rate: float) -> Iterator[contextlib.AbstractContextManager]:
