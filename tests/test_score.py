@@ -294,7 +294,7 @@ def test_a_step_of_which_the_correction_leaves_nothing_is_no_broken_adapter(fold
 
     credit = run.credit(run.stages[1], changed(run.sample(run.stages[1]), likelier))
     assert credit.needs_gradient(credit.nodes)
-    [numbers], _ = run.step.learn(credit, run.objective, 0.1)
+    [numbers] = run.step.learn(credit, run.objective, 0.1)
     assert (numbers["grad_norm"], numbers["zero_gradient"]) == (0, 0)
 
 
@@ -636,7 +636,7 @@ def test_what_has_no_gradient_costs_no_forward(folder, monkeypatch, stage, histo
     for own, pays in product((credit, every), (True, False)):
         monkeypatch.setattr(Policy, "sharing_pays", lambda self, trunk, branches, pays=pays: pays)
         run.policy.zero_grad()
-        batches = run.step.batches(own.parts[0], own.is_learned)
+        batches = run.step.batches(own.parts[0], own.learned.__getitem__)
         scored = sum(int((batch.token == 0).sum()) for batch in batches)
         found.append((scored, accumulate(run, own)["loss"], gradients(run)))
     learned = sum(credit.learned)
@@ -1144,7 +1144,7 @@ def test_out_of_memory_halves_the_micro_batch_that_failed(folder, monkeypatch):
     """It holds the whole step, far below the config's number, half of which would change nothing."""
     run = make_run("train.micro_batch_tokens=100000")
     credit = run.credit(run.stages[1], run.sample(run.stages[1]))
-    (batch,) = run.step.batches(credit.nodes, credit.is_learned)
+    (batch,) = run.step.batches(credit.nodes, credit.learned.__getitem__)
     run_out_of_memory(run, monkeypatch, above=batch.inputs.ids.numel() - 1, times=99, first=1)
     run.step.learn(credit, run.objective, 1e-4)
     assert run.progress.micro_batch_tokens == batch.inputs.ids.numel() // 2

@@ -149,7 +149,7 @@ def groups_of(credit):
 
 def items_of(run, credit, pays=lambda *_: False):
     """The sequences of all minibatches."""
-    return [item for part in credit.parts for item in sequences(part, credit.is_learned, pays)]
+    return [item for part in credit.parts for item in sequences(part, credit.learned.__getitem__, pays)]
 
 
 def score(reward, match=False, answer="", scored=True):
@@ -505,7 +505,7 @@ def test_every_answer_has_its_own_advantage(folder):
             assert credit.weight[i].item() == pytest.approx(1 / len(answer.completion.ids))
             start, logps = int(credit.start[i]), answer.completion.logps
             assert credit.sampled_logp[start : start + len(logps)].tolist() == pytest.approx(logps)
-        learned = [node.tree for node in credit.nodes if any(map(credit.is_learned, node.numbers))]
+        learned = [node.tree for node in credit.nodes if any(map(credit.learned.__getitem__, node.numbers))]
         parts = sorted(node.tree for part in credit.parts for node in part)
         assert len(learned) >= 3 and parts == learned and credit.divisor == pytest.approx(16 / 3)
         found = {}
@@ -522,7 +522,7 @@ def test_log_probs_before_the_first_step_are_those_of_the_policy(folder):
         played = run.play()
         credit = run.credit(played, [])
         logps = run.step.logps_before(credit)
-        first = list(run.step.batches(credit.parts[0], credit.is_learned))
+        first = list(run.step.batches(credit.parts[0], credit.learned.__getitem__))
         places = torch.cat([credit.tokens_of(batch) for batch in first])
         assert logps.old[places].isnan().all()
         accumulate(run, credit, logps=logps)
@@ -700,7 +700,7 @@ def test_a_retry_under_the_plain_prompt_has_a_truncated_weight(folder):
         _, retries, credit = helped(run, "add a bad bag.")
         assert credit.off_policy.tolist() == [False] * 16 + [True] * 16
         found = []
-        batches = [batch for part in credit.parts for batch in run.step.batches(part, credit.is_learned)]
+        batches = [batch for part in credit.parts for batch in run.step.batches(part, credit.learned.__getitem__)]
         for batch, more in itertools.product(batches, (0.0, 1.0)):
             places, answer = credit.tokens_of(batch), batch.answer
             old, sampled = run.policy(batch.inputs)[0].detach() + more, credit.sampled_logp[places]

@@ -51,7 +51,7 @@ CONFIGS = {
 }  # fmt: skip
 KEYS = {  # numbers, intervals, histograms and tables of each script
     train: (["stage1/loss", "stage2/reward_attempt2", "eval/delta"], ["eval/delta", "eval/acc_attempt2"],
-            ["stage1/advantage_attempt2", "stage2/lengths_attempt1"], ["eval/samples"]),
+            ["stage1/advantages_attempt2", "stage2/lengths_attempt1"], ["eval/samples"]),
     rl_train_gspo_selfplay: (["stage1/loss", "eval/acc"], ["eval/acc", "eval/pass_at_2/pass"],
                              ["stage1/advantages", "stage1/lengths", "stage1/rewards"], ["eval/samples"]),
     sft_train: (["train/loss", "train/grad_norm", "eval/loss"], [], [], []),

@@ -46,7 +46,8 @@ from lib.rl.credit import (
 from lib.rl.curriculum import Curriculum, outcomes_of
 from lib.rl.distill import Distiller
 from lib.rl.evaluation import answers_of, in_parts, selected, summarise
-from lib.rl.log_rows import means_of, numbers_of, texts_of, updates_in_one
+from lib.rl.hooks import Hook, log_hooks
+from lib.rl.log_rows import NO_NOTES, Notes, means_of, numbers_of, texts_of, updates_in_one
 from lib.rl.losses import Objective, kl_in_reward
 from lib.rl.measures import totals
 from lib.rl.plan import stage_of, work_of_selfplay
@@ -56,7 +57,7 @@ from lib.rl.step import learning_rate
 from lib.rl.task import Task
 from lib.rl.teachers import describe_teacher
 from lib.rl.tokens import token_rows
-from lib.rl.tree import Group, Sampling, nodes, sample
+from lib.rl.tree import Group, nodes, sample
 from lib.run.distributed import before_mine, collect
 from lib.run.runlog import STREAMS
 
@@ -107,6 +108,10 @@ class GspoRun:
             self.opponent = SnapshotOpponent(config, self.policy, task.prompts, sampling, self.task.judge)
         self.teacher: Teacher | None = None
         self.distiller = Distiller(config, self.policy, task.prompts, task.judge) if config.distill else None
+        self.hooks: list[Hook] = [self._keep_step, self._note_outcomes, self._measure_step]
+        if config.opponent or config.teacher:
+            self.hooks.append(self._write_scoreboard)
+        self.hooks += log_hooks(session, self.objective.turns)
         for note in notes_on(config):
             session.screen.say(note)
 
@@ -148,16 +153,16 @@ class GspoRun:
         self._sampled_at = self.policy.temperature
         sampling = replace(self.sampling, temperature=self._sampled_at)
 
-        def play(drawn: list[Choice], first: int) -> list[Game]:
-            step = self.progress.step
-            prompts = [task.prompts.prompt(task.train[each.row], each.row, each) for each in drawn]
-            return self._games(prompts, sampling, self.session.generator, step, self.opponent, first=first)
+        def answer(drawn: list[Choice], first: int) -> list[Game]:
+            prompts = [task.prompts.prompt(task.train[choice.row], choice.row, choice) for choice in drawn]
+            how, generator = (self.policy, task.prompts, prompts, task.judge, sampling), self.session.generator
+            return play(*how, generator, self.opponent, step, first=first)
 
         def tell(games: list[Game]) -> list[bool]:
             return [len(set(trained_rewards(game, self.config))) > 1 for game in games]
 
         step, rounds = self.progress.step, train.resample_rounds
-        games = self.curriculum.draw(step, train.batch_size, rounds, self.accelerator, play, tell)
+        games = self.curriculum.draw(step, train.batch_size, rounds, self.accelerator, answer, tell)
         self._book(games)
         return games
 
@@ -210,32 +215,19 @@ class GspoRun:
         return credit
 
     def update(self, games: list[Game], credit: Credit) -> dict:
-        """Takes the optimizer steps on a step's answers, and writes and returns their row of metrics.jsonl."""
+        """Takes the optimizer steps on a step's answers, and calls the hooks. Returns their row of metrics.jsonl."""
         rate = learning_rate(self.config.optimizer, self.progress.step, self.steps)
-        advantages = credit.advantages()
         try:
-            updates, logps = self.step.learn(credit, self.objective, rate, self.config.train.passes, self.distiller)
+            updates = self.step.learn(credit, self.objective, rate, self.config.train.passes, self.distiller)
         except Exception as error:
             # the texts may tell the cause; of several processes only this error comes to all, and they write together
             if isinstance(error, NumericError) or self.accelerator.num_processes == 1:
-                self._log_texts("train", self._texts(games, self.opponent, advantages))
+                self._log_texts("train", self._texts(games, self.opponent, credit.notes()))
             raise
-        which = self.config.tracking.tokens
-        tokens = token_rows(which, credit, logps, self.loss, self.task.tokenizer, self.accelerator)
-        self._log_texts("train", self._texts(games, self.opponent, advantages, tokens))
-        numbers = updates_in_one(updates) | self.session.temperature(self._sampled_at)
-        if self.curriculum.reads_outcomes:
-            self._learn_what_to_draw(games, credit)
-        self.session.count_step()
-        row = self._metrics(games, credit) | numbers | self.curriculum.numbers()
-        row |= self.distiller.numbers(self.accelerator) if self.distiller else {}
-        self._write_scoreboard()
-        return self.session.log_step(row, lambda: self._distributions(games, credit))
-
-    def _learn_what_to_draw(self, games: list[Game], credit: Credit) -> None:
-        found = zip(outcomes_of([game.group for game in games], credit), games, strict=True)
-        outcomes = [outcome._replace(opponent_is_right=game.opponent.is_right) for outcome, game in found]
-        self.curriculum.note(collect(outcomes, self.accelerator))
+        row = self.session.count_step(self._sampled_at) | updates_in_one(updates)
+        for hook in self.hooks:
+            hook(games, credit, row)
+        return row
 
     def refresh(self) -> None:
         """Updates the opponent's pool of snapshots and a teacher that is the policy, if due, and acts on alarms."""
@@ -248,15 +240,16 @@ class GspoRun:
         self, when: str, settings: Eval, rows: list[dict], on_progress: Callable[[int, int], None], **part: str
     ) -> dict:
         """Evaluates answers to held-out rows, and games; with `part`, returns what training selects by, no games."""
-        opponent = None if part else self.opponent
+        opponent, task = None if part else self.opponent, self.task
         samples = settings.samples_per_prompt
-        sampling = self.task.sampling(settings.temperature, samples)
+        sampling = task.sampling(settings.temperature, samples)
 
-        def play(rows: list[dict], generator: torch.Generator, *how: Any) -> list[Game]:
-            prompts = [self.task.prompts.prompt(row) for row in rows]
-            return self._games(prompts, sampling, generator, EVALUATION, opponent, *how)
+        def answer(rows: list[dict], generator: torch.Generator, *how: Any) -> list[Game]:
+            prompts = [task.prompts.prompt(row) for row in rows]
+            asked = self.policy, task.prompts, prompts, task.judge, sampling
+            return play(*asked, generator, opponent, EVALUATION, *how)
 
-        games = in_parts(play, rows, settings.seed, self.policy.device, self.accelerator, samples, on_progress)
+        games = in_parts(answer, rows, settings.seed, self.policy.device, self.accelerator, samples, on_progress)
         self._log_texts(when, self._texts(games, opponent), temperature=settings.temperature, **part)
         answers = answers_of([game.group for game in games], self.accelerator)
         results = collect([game.result for game in games if opponent], self.accelerator)
@@ -283,20 +276,9 @@ class GspoRun:
             files = config.run_dir.glob(f"{section}_replies*.jsonl")
             say(f"{section}: {spent(files, config.server_of(section))}")
 
-    # -- asking and answering
-
     def _remote(self, section: str) -> Remote:
         kept = replies_of(self.config.run_dir, self.accelerator.process_index, section)
         return remote_of(section, self.config, kept, self.session.screen.warn)
-
-    def _games(
-        self, prompts: list[Prompt], sampling: Sampling, generator: torch.Generator, step: int,
-        opponent: ServerOpponent | SnapshotOpponent | None, on_written: Callable[[], None] = lambda: None,
-        first: int = 0,
-    ) -> list[Game]:  # fmt: skip
-        """Samples and judges the policy's answers, and the opponent's."""
-        task, how = self.task, (on_written, first)
-        return play(self.policy, task.prompts, prompts, task.judge, sampling, generator, opponent, step, *how)
 
     # -- books
 
@@ -316,10 +298,9 @@ class GspoRun:
         self._log_unsolved([game.group for game in games if game.outcome])
 
     def _texts(
-        self, games: list[Game], opponent: ServerOpponent | SnapshotOpponent | None,
-        advantages: dict[int, float] | None = None, tokens: dict[int, dict] | None = None,
-    ) -> list[dict[str, Any]]:  # fmt: skip
-        rows = [row for game in games for row in texts_of(game.group, advantages, tokens)]
+        self, games: list[Game], opponent: ServerOpponent | SnapshotOpponent | None, notes: Notes = NO_NOTES
+    ) -> list[dict[str, Any]]:
+        rows = [row for game in games for row in texts_of(game.group, notes)]
         return rows + [opponent_text(game) for game in games if opponent]
 
     def _log_texts(self, when: str, texts: list[dict[str, Any]], **how: float | str) -> None:
@@ -339,23 +320,26 @@ class GspoRun:
         for row in collect(rows, self.accelerator):
             self.session.log.write("failures", {"step": self.progress.step + 1, **row})
 
-    def _distributions(self, games: list[Game], credit: Credit) -> dict[str, list[float]]:
-        """Returns lists of values by answer, for histograms."""
-        answers = [answer for game in games for answer in game.group.answers]
-        return {
-            "rewards": [answer.verdict.reward for answer in answers if answer.verdict.scored],
-            "lengths": [float(len(answer.completion.ids)) for answer in answers],
-            "advantages": credit.advantage.tolist(),
-        }
+    # -- after a step
 
-    def _write_scoreboard(self) -> None:
-        if (self.opponent or self.teacher) and self.accelerator.is_main_process:
+    def _keep_step(self, games: list[Game], credit: Credit, row: dict[str, Any]) -> None:
+        which = self.config.tracking.tokens
+        notes = token_rows(which, credit, self.step.logps, self.loss, self.task.tokenizer, self.accelerator)
+        self._log_texts("train", self._texts(games, self.opponent, notes), step=row["step"])
+
+    def _note_outcomes(self, games: list[Game], credit: Credit, row: dict[str, Any]) -> None:
+        if self.curriculum.reads_outcomes:
+            outcomes = zip(outcomes_of([game.group for game in games], credit), games, strict=True)
+            outcomes = [outcome._replace(opponent_is_right=game.opponent.is_right) for outcome, game in outcomes]
+            self.curriculum.note(collect(outcomes, self.accelerator))
+        row |= self.curriculum.numbers()
+
+    def _write_scoreboard(self, games: list[Game], credit: Credit, row: dict[str, Any]) -> None:
+        if self.accelerator.is_main_process:
             self.scoreboard.write(self.config.run_dir)
 
-    # -- numbers
-
-    def _metrics(self, games: list[Game], credit: Credit) -> dict:
-        """Returns the metrics of a step's answers, over all processes, without retries."""
+    def _measure_step(self, games: list[Game], credit: Credit, row: dict[str, Any]) -> None:
+        """Adds the metrics of a step's answers, over all processes, without retries."""
         thinking, tokenizer = self.config.generation.thinking, self.task.tokenizer
         formats = [self.task.judge.format_of(game.group.prompt.row) for game in games]
         answers = [
@@ -366,7 +350,8 @@ class GspoRun:
         ]
         answers = collect(answers, self.accelerator)
         groups = collect([group_numbers(game, trained_rewards(game, self.config)) for game in games], self.accelerator)
-        return {
+        row |= self.distiller.numbers(self.accelerator) if self.distiller else {}
+        row |= {
             **means_of(answers),
             **means_of(groups),
             "prompts_solved": sum(collect([sum(any(game.group.matches) for game in games)], self.accelerator)),

@@ -7,9 +7,8 @@ minibatches or a teacher, is a function from credit to credit that these add.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import count
 from statistics import pstdev
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from accelerate import Accelerator
@@ -57,18 +56,15 @@ class Credit:
         """True for each answer that has a gradient; the others need no forward."""
         return (self.counts & (self.is_taught | (self.kl_weight != 0)) & (self.importance > 0)).tolist()
 
-    def is_learned(self, answer: int) -> bool:
-        """True if an answer has a gradient."""
-        return self.learned[answer]
-
     def tokens_of(self, batch: MicroBatch) -> torch.Tensor:
         """Returns the indices of a micro-batch's tokens in the concatenation of all answers' tokens, (N,)."""
         return self.start[batch.answer] + batch.token
 
-    def advantages(self) -> dict[int, float]:
-        """Returns the advantage of each answer, by its `id()`."""
+    def notes(self) -> dict[int, dict[str, Any]]:
+        """Returns what generations.jsonl keeps of each answer, its advantage, by the `id()` of the answer."""
         answers = [answer for node in self.nodes for answer in node.group.answers]
-        return dict(zip(map(id, answers), self.advantage.tolist(), strict=True))
+        advantages = zip(answers, self.advantage.tolist(), strict=True)
+        return {id(answer): {"advantage": round(advantage, 5)} for answer, advantage in advantages}
 
     def learned_in(self, part: list[Node]) -> list[int]:
         """Returns the numbers of a minibatch's answers that have a gradient."""
@@ -334,11 +330,10 @@ def kl_sampled(credit: Credit, share: float, generator: torch.Generator, acceler
     probability `share` and weighted by its inverse (Horvitz and Thompson 1952), so that the expected gradient is
     unchanged.
     """
-    first: list[int] = []  # by answer: the index of the first answer that it goes back to, counted over all trees
-    firsts = count()
+    first: list[int] = []  # by answer: the number of the first answer that it goes back to
     for node in credit.nodes:
-        first += [next(firsts) if node.parent is None else first[node.parent] for _ in node.numbers]
-    branch = torch.tensor(first, dtype=torch.long, device=credit.tree.device)
+        first += [number if node.parent is None else first[node.parent] for number in node.numbers]
+    branch = torch.tensor(first, device=credit.tree.device).unique(return_inverse=True)[1]
     is_paid = sum_by(credit.is_taught.long(), branch) > 0
     before, total = before_mine(len(is_paid), accelerator)
     drawn = torch.rand(total, generator=generator, device=branch.device)[before:][: len(is_paid)] < share

@@ -154,7 +154,8 @@ class Curriculum:
         easy = easy_rows(settings.easy_pool, rows)
         self._easy, self._others = sorted(easy), [row for row in range(len(rows)) if row not in easy]
         self._places = {row: place for place, row in enumerate(self._others)}
-        self._order = _sampler_of(settings, len(self._others), seed)
+        size, weighting = len(self._others), settings.weighting
+        self._order = WeightedSampler(size, seed, weighting) if weighting else Sampler(size, seed)
         self._easy_order = Sampler(len(easy), seed + 1)
         self._replay = ReplayBuffer(settings.replay, seed) if settings.replay else None
         self._taken = 0  # draws, which seed the dice
@@ -312,10 +313,6 @@ def temperature_at(first: float, schedule: TemperatureSchedule | None, step: int
         is_high = schedule.high_every and (step - schedule.steps) % schedule.high_every == 0
         return first if is_high else schedule.end
     return first + (schedule.end - first) * step / schedule.steps
-
-
-def _sampler_of(settings: CurriculumSettings, size: int, seed: int) -> Sampler | WeightedSampler:
-    return WeightedSampler(size, seed, settings.weighting) if settings.weighting else Sampler(size, seed)
 
 
 def easy_rows(pool: EasyPool | None, rows: list[dict]) -> set[int]:

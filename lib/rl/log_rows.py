@@ -11,6 +11,8 @@ from lib.core.stats import percentiles
 from lib.rl.prompts import question_of
 from lib.rl.tree import Answer, Group, paths
 
+Notes = Mapping[int, dict[str, Any]]  # by `id()` of an answer that is trained: advantage, tokens (lib/rl/tokens.py)
+NO_NOTES: Notes = {}
 LONGEST_TEXT = 20_000  # characters of a text in generations.jsonl; a server may write megabytes at every step
 
 
@@ -25,27 +27,19 @@ def brief(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def texts_of(
-    group: Group, advantages: Mapping[int, float] | None = None, tokens: Mapping[int, dict] | None = None
-) -> list[dict[str, Any]]:
-    """Returns what the policy wrote, with its verdict, and with its hint where there was one.
-
-    `advantages` and `tokens` (lib/rl/tokens.py) are by `id()` of the answer, once they are known.
-    """
+def texts_of(group: Group, notes: Notes = NO_NOTES) -> list[dict[str, Any]]:
+    """Returns what the policy wrote, with its verdict, and with its hint where there was one."""
     prompt = group.prompt
     hint = {"hint": prompt.hint} if prompt.hint else {}
     question = question_of(prompt.plain) if prompt.plain else prompt.question
     about = {"who": "policy", "prompt": question, **hint}
-    return [about | _text_of(answer, advantages, tokens) for answer in group.answers]
+    return [about | _text_of(answer, notes) for answer in group.answers]
 
 
-def rows_of(
-    tree: Group, target: Any, advantages: Mapping[int, float] | None = None, tokens: Mapping[int, dict] | None = None
-) -> list[dict[str, Any]]:
+def rows_of(tree: Group, target: Any, notes: Notes = NO_NOTES) -> list[dict[str, Any]]:
     """Returns a row for each path of a tree, with all of its attempts: `attempt1`, `match1`, and so on.
 
     What belongs to a review has its name: `check1`, `check_match1`.
-    `advantages` and `tokens` (lib/rl/tokens.py) are by `id()` of the answer, where the tree is trained.
     """
     rows = []
     for path in paths(tree):
@@ -53,7 +47,7 @@ def rows_of(
         number = 0
         for group, answer in path:
             number += group.role == ATTEMPT
-            told = _text_of(answer, advantages, tokens) | {"match": answer.verdict.match}
+            told = _text_of(answer, notes) | {"match": answer.verdict.match}
             told |= {"feedback": group.prompt.feedback} if group.prompt.feedback else {}
             prefix = "" if group.role == ATTEMPT else f"{group.role}_"
             row |= {f"{group.role if name == 'text' else prefix + name}{number}": value for name, value in told.items()}
@@ -61,20 +55,17 @@ def rows_of(
     return rows
 
 
-def _text_of(
-    answer: Answer, advantages: Mapping[int, float] | None, tokens: Mapping[int, dict] | None
-) -> dict[str, Any]:
-    verdict, noted = answer.verdict, (tokens or {}).get(id(answer))
+def _text_of(answer: Answer, notes: Notes) -> dict[str, Any]:
+    verdict = answer.verdict
     return {
         "text": answer.text,
         "match": verdict.match if verdict.scored else None,
         "reward": verdict.components,
         **({"about": verdict.about} if verdict.about else {}),
         **({"malformed": verdict.malformed} if verdict.malformed else {}),
-        **({"advantage": round(advantages[id(answer)], 5)} if advantages else {}),
         "length": len(answer.completion.ids),
         "finished": answer.completion.finished,
-        **({"tokens": noted} if noted else {}),
+        **notes.get(id(answer), {}),
     }
 
 

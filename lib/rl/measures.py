@@ -25,12 +25,12 @@ def metrics_of(trees: list[Group], credit: Credit, judge: Judge, config: ScoreCo
     """
     rows: list[tuple[str, dict]] = []
     fresh: list[tuple[str, float | None]] = []  # without what follows another's first attempt
-    earned: dict[int, float] = {}
+    earned: dict[tuple[int, int], list[float]] = {}  # by set of answers that are compared
     solved: set[tuple[str, int]] = set()  # turns, and the trees with a right answer there
     chats: dict[int, list[Answer]] = {}  # by number: the attempts of a chat up to there
     has_own = anywhere(not all(tree.is_context for tree in trees), accelerator)
     counts = [not (tree.is_context and has_own) for tree in trees]  # for the gap
-    is_taught = credit.is_taught.tolist()
+    is_taught, sets = credit.is_taught.tolist(), compared(credit.nodes).sets
     for node in credit.nodes:
         before = [] if node.parent is None else chats[node.parent]
         for number, answer in zip(node.numbers, node.group.answers, strict=True):
@@ -56,14 +56,11 @@ def metrics_of(trees: list[Group], credit: Credit, judge: Judge, config: ScoreCo
             if counts[node.tree]:
                 fresh.append((node.name, own.get("acc")))
             if answer.verdict.scored and (node.is_attempt or answer.verdict.components):
-                earned[number] = answer.verdict.reward
+                earned.setdefault(sets[number], []).append(answer.verdict.reward)
     rows, fresh = collect(rows, accelerator), collect(fresh, accelerator)
     solved_by = Counter(collect(sorted(name for name, _ in solved), accelerator))
     turns = list(config.turns)
-    by_set: dict[tuple[int, int], list[float]] = {}
-    for number, peers in enumerate(compared(credit.nodes).sets):
-        by_set.setdefault(peers, []).extend([earned[number]] if number in earned else [])
-    spreads = [(turns[turn - 1], {"reward_std": pstdev(own)}) for (turn, _), own in by_set.items() if own]
+    spreads = [(turns[turn - 1], {"reward_std": pstdev(rewards)}) for (turn, _), rewards in earned.items()]
     spreads = collect(spreads, accelerator)
     means = {
         turn: means_of(own for name, own in rows if name == turn)
@@ -118,14 +115,14 @@ def _gains(trees: list[Group]) -> list[float]:
     return [stands(answer, float(answer.verdict.match)) - answer.verdict.match for answer in own]
 
 
-def distributions_of(credit: Credit) -> dict[str, list[float]]:
-    """Returns lists of values by answer, for histograms."""
+def distributions_of(credit: Credit, turns: Sequence[str]) -> dict[str, list[float]]:
+    """Returns lists of values by answer, for histograms; `turns`: their names, "" if there is only one."""
     values: dict[str, list[float]] = {}
     for node in credit.nodes:
-        name = node.name
-        values.setdefault(f"advantage_{name}", []).extend(credit.advantage[list(node.numbers)].tolist())
+        name = f"_{turns[node.turn - 1]}".rstrip("_")
+        values.setdefault(f"advantages{name}", []).extend(credit.advantage[list(node.numbers)].tolist())
         for answer in node.group.answers:
-            values.setdefault(f"lengths_{name}", []).append(float(len(answer.completion.ids)))
+            values.setdefault(f"lengths{name}", []).append(float(len(answer.completion.ids)))
             if answer.verdict.scored:
-                values.setdefault(f"rewards_{name}", []).append(answer.verdict.reward)
+                values.setdefault(f"rewards{name}", []).append(answer.verdict.reward)
     return values

@@ -26,9 +26,10 @@ from lib.rl.curriculum import Curriculum, outcomes_of
 from lib.rl.distill import Distiller
 from lib.rl.evaluation import evaluate, selected, summarise
 from lib.rl.feedback.contract import Surroundings
-from lib.rl.log_rows import rows_of, updates_in_one
+from lib.rl.hooks import Hook, log_hooks
+from lib.rl.log_rows import NO_NOTES, Notes, rows_of, updates_in_one
 from lib.rl.losses import POLICY_LOSSES, Objective, adapted_beta, kl_in_reward
-from lib.rl.measures import distributions_of, metrics_of
+from lib.rl.measures import metrics_of
 from lib.rl.plan import Stage, stages_of, work_of_score
 from lib.rl.prompts import Choice
 from lib.rl.recipes.choice import recipe_of
@@ -39,7 +40,7 @@ from lib.rl.step import learning_rate
 from lib.rl.task import Task
 from lib.rl.teachers import describe_teacher
 from lib.rl.tokens import token_rows
-from lib.rl.tree import Answer, Group, Node, attempts_in, nodes, paths, sample
+from lib.rl.tree import Group, Node, attempts_in, nodes, paths, sample
 from lib.run.distributed import collect
 
 
@@ -74,6 +75,8 @@ class ScoreRun:
             POLICY_LOSSES["score"], train.kl, turns=tuple(config.turns), correction=train.sampler_correction
         )
         self.distiller = Distiller(config, self.policy, task.prompts, task.judge) if config.distill else None
+        steps = [self._note_outcomes, self._measure_step, self._keep_step]
+        self.hooks: list[Hook] = [*steps, *log_hooks(session, self.objective.turns)]
         self.progress.stage = next((each.number for each in self.stages if each.number >= start_stage), OVER)
         if start_stage == 2 and self.progress.due == "adapter" and not options.get("in_place"):
             self.progress.due = "after_stage1"
@@ -147,28 +150,19 @@ class ScoreRun:
         return credit
 
     def update(self, stage: Stage, trees: list[Group], credit: Credit) -> dict:
-        """Takes one optimizer step on the trees, and writes and returns its row of metrics.jsonl."""
-        train = self.config.train
+        """Takes one optimizer step on the trees, and calls the hooks. Returns its row of metrics.jsonl."""
         rate = learning_rate(self.config.optimizer, self.progress.step, stage.steps)
-        updates, logps = self.step.learn(credit, self.objective, rate, distiller=self.distiller)
-        numbers = updates_in_one(updates) | self.session.temperature(self._sampled_at)
-        if self.curriculum.reads_outcomes:
-            self.curriculum.note(collect(outcomes_of(trees, credit), self.accelerator))
-        self.session.count_step()
-        betas = self._kl_weights(stage)
-        if train.kl_target and stage.number == 1 and not self.progress.skipped and "kl_attempt1" in numbers:
-            self.progress.beta2 = adapted_beta(self.progress.beta2, numbers["kl_attempt1"], train.kl_target)
-        row = metrics_of(trees, credit, self.task.judge, self.config, self.accelerator)
-        row |= numbers | self.curriculum.numbers()
+        updates = self.step.learn(credit, self.objective, rate, distiller=self.distiller)
+        row = self.session.count_step(self._sampled_at) | updates_in_one(updates)
+        betas, target = self._kl_weights(stage), self.config.train.kl_target
         row |= {f"beta_{turn}": beta for turn, beta in zip(self.config.turns, betas, strict=True)}
+        if target and stage.number == 1 and not self.progress.skipped and "kl_attempt1" in row:
+            self.progress.beta2 = adapted_beta(self.progress.beta2, row["kl_attempt1"], target)
+        for hook in self.hooks:
+            hook(trees, credit, row)
         if self.distiller:
-            row |= self.distiller.numbers(self.accelerator)
             self.distiller.refresh(self.session.global_step)
-        which = self.config.tracking.tokens
-        tokens = token_rows(which, credit, logps, self.objective.kind, self.task.tokenizer, self.accelerator)
-        self._keep_texts("train", trees, credit.advantages(), tokens)
-        row = self.session.log_step(row, lambda: distributions_of(credit))
-        self.session.act()
+        self.session.act()  # on alarms
         return row
 
     def measure(
@@ -199,7 +193,23 @@ class ScoreRun:
         """Prints this run's evaluations but those in the middle of a stage, its alarms and restores."""
         self.session.show_results("step")
 
-    # -- credit and numbers, part by part
+    # -- after a step
+
+    def _note_outcomes(self, trees: list[Group], credit: Credit, row: dict[str, Any]) -> None:
+        if self.curriculum.reads_outcomes:
+            self.curriculum.note(collect(outcomes_of(trees, credit), self.accelerator))
+        row |= self.curriculum.numbers()
+
+    def _measure_step(self, trees: list[Group], credit: Credit, row: dict[str, Any]) -> None:
+        row |= metrics_of(trees, credit, self.task.judge, self.config, self.accelerator)
+        row |= self.distiller.numbers(self.accelerator) if self.distiller else {}
+
+    def _keep_step(self, trees: list[Group], credit: Credit, row: dict[str, Any]) -> None:
+        which, kind = self.config.tracking.tokens, self.objective.kind
+        notes = token_rows(which, credit, self.step.logps, kind, self.task.tokenizer, self.accelerator)
+        self._keep_texts("train", trees, notes)
+
+    # -- credit, part by part
 
     def _kl_weights(self, stage: Stage) -> tuple[float, ...]:
         return kl_weights(self.config.train, stage.number, self.progress.beta2, len(self.config.turns))
@@ -209,49 +219,36 @@ class ScoreRun:
     ) -> tuple[list[float], list[bool]]:
         """Returns the advantage of each answer by number, and whether it counts; `penalties`: the KL in the rewards.
 
-        What an answer earned is compared with what the others of its set earned, and with the reward of what stands
-        where another chat has ended.
+        What the recipe pays an answer is compared with what it pays the others of its set, and with the reward of what
+        stands where another chat has ended. An answer that does not count is left out of the loss, including its KL: it
+        was not judged, is masked, or is context, which the policy did not write now.
         """
         train, turns = self.config.train, self.config.turns
-        earned, counts, rewards = self._earned(stage, found)
+        rewards = [
+            answer.verdict.reward
+            + overlong_penalty(len(answer.completion.ids), self.budgets[node.turn - 1], train.overlong_buffer)
+            for node in found for answer in node.group.answers
+        ]  # fmt: skip
+        step = StepAnswers(found, rewards)
+        paid = [value for node in found for value in self.recipe.paid(node, step, stage.number)]
+        counts = [
+            value is not None and not node.group.is_context and is_whole(answer, train.mask_truncated)
+            for value, node, answer in zip(paid, step.node_of, step.answers, strict=True)
+        ]
         peers = compared(found, len(turns), train.followed_attempts)
         unpaid = [not self.recipe.pays_attempts and name.startswith(ATTEMPT) for name in turns]
-        standing = [0.0 if unpaid[turn - 1] else rewards[attempt] for turn, _, attempt in peers.ended]
+        standing = [
+            0.0 if unpaid[turn - 1] else rewards[attempt] if step.answers[attempt].verdict.scored else None
+            for turn, _, attempt in peers.ended
+        ]
+        earned = [value or 0.0 for value in paid]
         return advantages_of(train.baseline, peers, earned, counts, self.accelerator, penalties, standing), counts
 
-    def _earned(self, stage: Stage, found: list[Node]) -> tuple[list[float], list[bool], list[float | None]]:
-        """Returns by number what the recipe pays an answer, whether it counts, and its reward, None without a verdict.
-
-        One that does not count is left out of the loss, including its KL: it was not judged, is masked, or is context,
-        which the policy did not write now.
-        """
-        masked = self.config.train.mask_truncated
-        rewards = [
-            answer.verdict.reward + self._overlong(node, answer) for node in found for answer in node.group.answers
-        ]
-        answers, earned, counts = StepAnswers(found, rewards), [], []
-        for node in found:
-            values = self.recipe.paid(node, answers, stage.number)
-            earned += [value or 0.0 for value in values]
-            counts += [
-                value is not None and not node.group.is_context and is_whole(answer, masked)
-                for value, answer in zip(values, node.group.answers, strict=True)
-            ]
-        judged = zip(rewards, answers.answers, strict=True)
-        return earned, counts, [reward if answer.verdict.scored else None for reward, answer in judged]
-
-    def _overlong(self, node: Node, answer: Answer) -> float:
-        budget = self.budgets[node.turn - 1]
-        return overlong_penalty(len(answer.completion.ids), budget, self.config.train.overlong_buffer)
-
-    def _keep_texts(
-        self, when: str, trees: list[Group], advantages: dict[int, float] | None = None,
-        tokens: dict[int, dict] | None = None, /, **how: float | str,
-    ) -> None:  # fmt: skip
+    def _keep_texts(self, when: str, trees: list[Group], notes: Notes = NO_NOTES, /, **how: float | str) -> None:
         """Logs every text of the policy, and the prompts that no attempt solved."""
         where = {"when": when, "stage": self.progress.stage, "step": self.progress.step, **how}
         target = self.config.dataset.target_field
-        rows = [row for tree in trees for row in rows_of(tree, tree.prompt.row[target], advantages, tokens)]
+        rows = [row for tree in trees for row in rows_of(tree, tree.prompt.row[target], notes)]
         self.session.keep_texts([where | row for row in rows])
         solved, last = {}, {}
         for tree in trees:

@@ -38,7 +38,6 @@ from lib.text.data import digest_of
 
 OVER = 3  # the stage of a run that is finished
 ENGINE_FOLDER = "engine"  # in the run directory; its log is beside it
-SHOWN = 1000  # numbers of an adapter in a histogram, about
 COMMAND_TICK = 0.1  # seconds between two looks at train.after_checkpoint
 RESTORES = 3  # per stage; if the policy breaks at an eighth of its learning rate, the rate is not the cause
 
@@ -85,7 +84,7 @@ class Session:
         self.watch = Watch((*checks, equal_rewards(config.train.identical_rewards_warning)))
         self._collapses: list[Alarm] = []  # not acted on yet
         self.clock = Clock()
-        self._steps_done = 0  # since this process began
+        self.steps_done = 0  # since this process began
         self.held = Held(len(task.test), len(task.selection))
         self.profile = Profile(profile, config.run_dir / "profile", accelerator.process_index)
         self.generator = torch.Generator(accelerator.device)
@@ -127,9 +126,11 @@ class Session:
             self.task.engine.open(config.run_dir / ENGINE_FOLDER),
         ):
             self.signals.where = self.where
+            inputs = fingerprints.of_model(config.model.name, self.policy.language_model, self.task.tokenizer)
+            inputs[fingerprints.REWARD] = fingerprints.of_code(self.task.judge.functions)
             self.checkpoints = Checkpoints(
                 config.run_dir, self.accelerator, self.policy.model, self.step.optimizer, self.log,
-                dataset=self.task.splits.fingerprint, inputs=self._inputs(), keep=config.train.keep_checkpoints,
+                dataset=self.task.splits.fingerprint, inputs=inputs, keep=config.train.keep_checkpoints,
                 allow_change=self._allow_change, any_number=True, beside=self._write_card,
                 saved=self.publisher.checkpoint,
             )  # fmt: skip
@@ -139,7 +140,9 @@ class Session:
                 self.progress.stage, self.progress.step, self.progress.due = OVER, self.stages[-1].steps, None
             elif self._resume:
                 path = self.checkpoints.resume(self._resume if isinstance(self._resume, Path) else None)
-                self._refuse_other_length(path)
+                if path and self.progress.stage == OVER:
+                    planned = {f"stage{stage.number}": stage.steps for stage in self.stages}.get(path.parent.name, 0)
+                    self._refuse_other_steps(path.parent, step_of(path), planned)
                 self.screen.say(f"resumed from {path}" if path else "nothing to resume from: starting")
                 tokens = min(self.progress.micro_batch_tokens, config.train.micro_batch_tokens)
                 self.progress.micro_batch_tokens = tokens  # it may have been lowered since, because memory ran out
@@ -160,7 +163,7 @@ class Session:
             if (left := self.ahead()).stages:
                 self.screen.say(told(work(left, self.held), "left" if path else "planned"))
             self.publisher.start()  # for what an earlier start could not push
-            self._started = time.monotonic()
+            self.started = time.monotonic()
             try:
                 yield self
             except Left as error:
@@ -173,7 +176,8 @@ class Session:
                 raise error.told(
                     config.run_dir, f"{self.where()}: ", "; fix it, then continue with --resume", rank
                 ) from error
-            self._say_if_any(self.profile.close())
+            if text := self.profile.close():
+                self.screen.say(text)
             self.accelerator.end_training()
 
     def _has_ended(self) -> bool:
@@ -185,24 +189,13 @@ class Session:
             self._refuse_other_steps(folder, step, last.steps)
         return step is not None
 
-    def _refuse_other_length(self, path: Path | None) -> None:
-        """Raises ConfigError if a finished run, resumed from `path`, had other steps in its last stage."""
-        if path and self.progress.stage == OVER:
-            planned = {f"stage{stage.number}": stage.steps for stage in self.stages}.get(path.parent.name, 0)
-            self._refuse_other_steps(path.parent, step_of(path), planned)
-
     def _refuse_other_steps(self, folder: Path, steps: int, planned: int) -> None:
+        """Raises ConfigError if a finished run had other steps in its last stage."""
         if planned != steps:
             raise ConfigError(
                 f"{folder}: this run is finished, after {steps} steps of its last stage, not {planned}: restore the "
                 f"number of steps it had, or start a new run from its weights (--resume-adapter {folder} run_name=...)"
             )
-
-    def _inputs(self) -> dict[str, str]:
-        """Returns the fingerprints of model and reward code that a resume must find unchanged."""
-        task = self.task
-        known = fingerprints.of_model(self.config.model.name, self.policy.language_model, task.tokenizer)
-        return known | {fingerprints.REWARD: fingerprints.of_code(task.judge.functions)}
 
     def where(self) -> str:
         """Describes the current step or evaluation, for messages."""
@@ -267,8 +260,8 @@ class Session:
         self._is_evaluating = True
         rows = self._evaluations(when, before)
         self._is_evaluating = False
-        if not self._steps_done:
-            self._started = time.monotonic()
+        if not self.steps_done:
+            self.started = time.monotonic()
         return rows[0] if self.judged(rows[0], when, before) else self.evaluate(when)
 
     def _evaluations(self, when: str, before: dict[str, int]) -> list[dict]:
@@ -333,13 +326,21 @@ class Session:
             self.act()
         return not goes_back
 
-    def count_step(self) -> None:
-        """Counts a step that was done, and sets whether an evaluation is due before the next."""
-        self.progress.step += 1
+    def count_step(self, sampled_at: float) -> dict[str, Any]:
+        """Counts a step that was done, sets whether an evaluation is due, and returns the beginning of the step's row.
+
+        That has the temperatures of sampling and of the log-probs that were trained, if a schedule moves them.
+        """
+        progress, is_scheduled = self.progress, self.config.generation.temperature_schedule is not None
+        heat = {"sampling_temperature": sampled_at, "temperature": self.policy.temperature} if is_scheduled else {}
+        progress.step += 1
         self._begin_step()
         every = self.config.eval.every_steps
-        if every and self.progress.step % every == 0 and not self._ends_stage():
-            self.progress.due = "step"
+        if every and progress.step % every == 0 and not self._ends_stage():
+            progress.due = "step"
+        steps = next(stage.steps for stage in self.stages if stage.number == progress.stage)
+        where = {"stage": progress.stage, "step": progress.step, "steps": steps, "global_step": self.global_step}
+        return where | heat
 
     def _begin_step(self) -> None:
         """Sets what depends on the steps done: the adapters' warm-up, and the temperature."""
@@ -348,12 +349,6 @@ class Session:
         generation = self.config.generation
         schedule = generation.temperature_schedule
         self.policy.temperature = temperature_at(generation.temperature, schedule, self.global_step)
-
-    def temperature(self, sampled_at: float) -> dict[str, float]:
-        """Returns the temperatures of sampling and of the log-probs that were trained, if a schedule moves them."""
-        if self.config.generation.temperature_schedule is None:
-            return {}
-        return {"sampling_temperature": sampled_at, "temperature": self.policy.temperature}
 
     def _ends_stage(self) -> bool:
         """Tells whether the last step of a stage is done: its end has its own evaluation and checkpoint."""
@@ -365,36 +360,6 @@ class Session:
         for row in rows:
             self.log.write("generations", row)
         self._written = [{key: value for key, value in row.items() if not key.startswith("tokens")} for row in rows]
-
-    def log_step(self, row: dict, distributions: Callable[[], dict[str, list[float]]]) -> dict:
-        """Writes, prints and returns a row of metrics.jsonl, with its moment and seconds; passes it to the watch.
-
-        `distributions`: this process's lists of values, for the dashboard.
-        """
-        progress, seconds = self.progress, self.clock.lap()
-        steps = next(each.steps for each in self.stages if each.number == progress.stage)
-        where = {"stage": progress.stage, "step": progress.step, "steps": steps, "global_step": self.global_step}
-        row = where | row | seconds | {"tokens_per_second": row["tokens"] / sum(seconds.values())}
-        row["parameters"] = sum(parameter.numel() for parameter in self.policy.trainable)
-        drifts = self.policy.shelf.drifts() if self.policy.shelf else {}
-        row |= {f"drift/{name}": float(values.square().mean().sqrt()) for name, values in drifts.items()}
-        self.log.write("metrics", row | self.restored("metrics"))
-        self.log.sync()
-        if self.tracker.is_on:
-            everyones = {name: collect(values, self.accelerator) for name, values in distributions().items()}
-            for name, values in drifts.items():
-                everyones[f"drift/{name}"] = values[:: max(1, len(values) // SHOWN)].tolist()
-            self.tracker.log(f"stage{row['stage']}", row, row["global_step"], everyones)
-        self._say_if_any(self.profile.step())
-        self._steps_done += 1
-        pace = (time.monotonic() - self._started) / self._steps_done  # evaluations and checkpoints included
-        self.screen.step(row, pace * sum(self.ahead().steps.values()))
-        self.heed(self.watch.step(row))
-        return row
-
-    def _say_if_any(self, text: str | None) -> None:
-        if text:
-            self.screen.say(text)
 
     def interrupted(self) -> bool:
         """True if a signal asks to stop; all processes agree."""

@@ -102,6 +102,7 @@ class OptimizerStep:
         self._is_short = False  # of memory, in the last trial
         self._batch_tokens = 0  # of the last micro-batch
         self._skipped_at: tuple[int, int] | None = None
+        self.logps: TokenLogps  # of the last batch of answers
 
     def reset(self) -> None:
         """Forgets the moments of an earlier stage."""
@@ -109,9 +110,9 @@ class OptimizerStep:
 
     def learn(
         self, credit: Credit, objective: Objective, rate: float, passes: int = 1, distiller: Distiller | None = None
-    ) -> tuple[list[dict], TokenLogps]:
-        """Takes an optimizer step on each minibatch in each of `passes`; returns the numbers of each, and log-probs."""
-        logps = self.logps_before(credit)
+    ) -> list[dict]:
+        """Takes an optimizer step on each minibatch in each of `passes`; returns the numbers of each, keeps `logps`."""
+        self.logps = logps = self.logps_before(credit)
         updates: list[dict] = []
         for part in credit.parts * passes:
             if not anywhere(credit.learned_in(part), self.accelerator):
@@ -123,7 +124,7 @@ class OptimizerStep:
             masks = objective.correction is not None and objective.correction.beyond == "mask"  # every token, perhaps
             pulls = anywhere(is_first and not masks and credit.needs_gradient(part), self.accelerator)
             updates.append(self.apply(numbers, credit.advantage, expects_gradient=pulls))
-        return updates, logps
+        return updates
 
     def gradients(
         self, credit: Credit, part: list[Node], objective: Objective, logps: TokenLogps, is_first: bool = True,
@@ -131,7 +132,7 @@ class OptimizerStep:
     ) -> dict:  # fmt: skip
         """Accumulates the gradients of an optimizer step over micro-batches; sums are divided once, by its answers."""
         numbers = Numbers()
-        for batch in self.batches(part, credit.is_learned):
+        for batch in self.batches(part, credit.learned.__getitem__):
             places = credit.tokens_of(batch)
             # gradients are summed over processes once, after the last micro-batch: their numbers of batches may differ
             with self.accelerator.no_sync(self.wrapped), phase("forward_backward"):
@@ -153,7 +154,7 @@ class OptimizerStep:
         old = torch.full_like(credit.sampled_logp, math.nan)
         parts = [part for part in credit.parts if anywhere(credit.learned_in(part), self.accelerator)]
         for part in parts[1:]:
-            for batch in self.batches(part, credit.is_learned):
+            for batch in self.batches(part, credit.learned.__getitem__):
                 with phase("reference"):
                     old[credit.tokens_of(batch)] = self.policy(batch.inputs)[0]
         return TokenLogps(old, torch.full_like(old, math.nan))

@@ -16,7 +16,7 @@ from lib.run.distributed import collect
 def token_rows(
     which: str, credit: Credit, logps: TokenLogps, kind: PolicyLoss, tokenizer: Any, accelerator: Accelerator
 ) -> dict[int, dict[str, Any]]:
-    """Returns what generations.jsonl keeps of a step's answers, by the `id()` of the answer; `which`: tracking.tokens.
+    """Returns `credit.notes()`, with the tokens of some answers; `which`: tracking.tokens.
 
     sizes    characters of each token; the end token has none
     logp     log-prob when it was sampled
@@ -25,7 +25,7 @@ def token_rows(
     clipped  the numbers of the tokens that the clip kept from learning there
     weight   of each token in the loss; 0: it was masked, or had nothing to learn
     """
-    found: dict[int, dict[str, Any]] = {}
+    notes = credit.notes()
     for number, answer in _chosen(which, credit, accelerator):
         if len(answer.text) > LONGEST_TEXT:
             continue
@@ -40,8 +40,8 @@ def token_rows(
             clipped = stopped.nonzero()[:, 0].tolist()
             row |= {"clipped": clipped} if clipped else {}
         weight = float(credit.weight[number]) * credit.learned[number]
-        found[id(answer)] = row | {"weight": float(f"{weight:.4g}")}
-    return found
+        notes[id(answer)]["tokens"] = row | {"weight": float(f"{weight:.4g}")}
+    return notes
 
 
 def _chosen(which: str, credit: Credit, accelerator: Accelerator) -> list[tuple[int, Answer]]:

@@ -103,9 +103,8 @@ class Watch:
         stage, row = row.get("stage", 1), _standing(row)
         told = []
         if stage != self._stage:
-            told = [
-                self._end(name, {"stage": stage, "step": row["step"]}, "with its stage") for name in self._on_in_steps()
-            ]
+            place, on = {"stage": stage, "step": row["step"]}, list(self._on)
+            told = [self._end(name, place, "with its stage") for name in on if not name.startswith(OF_EVALUATIONS)]
             self.history, self._stage = History(self._quantities), stage
         self.history.add(row)
         for check in self._checks:
@@ -198,9 +197,6 @@ class Watch:
             change = f"is {now}" if before == now else f"{verb} from {before} to {now} since step {since}"
             text = f"{_attempt(key)}{check.what} {change}; {check.remedy}"
             yield self._begin(name, check.collapse, {"stage": self._stage, "step": step}, seen, text)
-
-    def _on_in_steps(self) -> list[str]:
-        return [name for name in self._on if not name.startswith(OF_EVALUATIONS)]
 
     # -- evaluations
 

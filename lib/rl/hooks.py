@@ -1,0 +1,57 @@
+"""What follows an optimizer step: a run calls the hooks of its list, in order, with trees, their credit, and a row.
+
+The row is that of metrics.jsonl. Hooks before `write_row` add numbers to it, those after it read them.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from lib.rl.credit import Credit
+from lib.rl.measures import distributions_of
+from lib.rl.session import Session
+from lib.run.distributed import collect
+
+SHOWN = 1000  # numbers of an adapter in a histogram, about
+
+Hook = Callable[[list[Any], Credit, dict[str, Any]], None]
+
+
+def log_hooks(session: Session, turns: Sequence[str]) -> list[Hook]:
+    """Returns the hooks that write the row and read it; `turns`: the names of a chat's turns."""
+    dashboard = [partial(track, session, turns)] if session.tracker.is_on else []
+    return [partial(write_row, session), *dashboard, partial(show, session), partial(watch, session)]
+
+
+def write_row(session: Session, trees: list[Any], credit: Credit, row: dict[str, Any]) -> None:
+    """Writes the row, with its seconds, and how far each part of the adapter is from where it began."""
+    seconds = session.clock.lap()
+    row |= seconds | {"tokens_per_second": row["tokens"] / sum(seconds.values())}
+    row["parameters"] = sum(parameter.numel() for parameter in session.policy.trainable)
+    drifts = session.policy.shelf.drifts() if session.policy.shelf else {}
+    row |= {f"drift/{name}": float(values.square().mean().sqrt()) for name, values in drifts.items()}
+    session.log.write("metrics", row | session.restored("metrics"))
+    session.log.sync()
+
+
+def track(session: Session, turns: Sequence[str], trees: list[Any], credit: Credit, row: dict[str, Any]) -> None:
+    """Logs the row on the dashboard, with histograms over the answers of all processes."""
+    values = {name: collect(own, session.accelerator) for name, own in distributions_of(credit, turns).items()}
+    for name, drift in (session.policy.shelf.drifts() if session.policy.shelf else {}).items():
+        values[f"drift/{name}"] = drift[:: max(1, len(drift) // SHOWN)].tolist()
+    session.tracker.log(f"stage{row['stage']}", row, row["global_step"], values)
+
+
+def show(session: Session, trees: list[Any], credit: Credit, row: dict[str, Any]) -> None:
+    """Prints the row and the time left, and takes a profile if one is due."""
+    if text := session.profile.step():
+        session.screen.say(text)
+    session.steps_done += 1
+    pace = (time.monotonic() - session.started) / session.steps_done  # evaluations and checkpoints included
+    session.screen.step(row, pace * sum(session.ahead().steps.values()))
+
+
+def watch(session: Session, trees: list[Any], credit: Credit, row: dict[str, Any]) -> None:
+    """Passes the row to the watch, which may raise alarms."""
+    session.heed(session.watch.step(row))
