@@ -13,7 +13,6 @@ import torch
 from engine import CHUNK_ELEMENTS, FAMILY, backbone_of, bytes_per_token, free_host_memory
 from lib.core.config import Model, ScoreConfig, SelfPlayConfig
 from lib.model.adapters import shelf
-from lib.model.adapters.sites import outputs_of
 from lib.model.loading import adapted_layers, has_bfloat16
 from lib.model.policy import attends_to_everything
 from lib.rl.evaluation import ROWS_AT_ONCE
@@ -93,18 +92,13 @@ class Needs:
 
     @property
     def peak(self) -> float:
-        """Returns the peak in bytes: that of sampling or that of updating, whichever is more."""
+        """The peak in bytes: that of sampling or that of updating, whichever is more."""
         return sum(self.always.values()) + max(sum(self.sampling.values()), sum(self.update.values()))
 
     def lines(self) -> list[str]:
         """Formats a line for each part, in GiB, and one for the peak."""
-        parts = [
-            *self.always.items(),
-            *((f"sampling: {name}", size) for name, size in self.sampling.items()),
-            *((f"update: {name}", size) for name, size in self.update.items()),
-            ("peak, at full length", self.peak),
-        ]
-        return [f"{size / GIB:9.3f} GiB  {name}" for name, size in parts]
+        parts = {**self.always, **self.sampling, **self.update, "peak, at full length": self.peak}
+        return [f"{size / GIB:9.3f} GiB  {name}" for name, size in parts.items()]
 
 
 def needs_of(
@@ -114,58 +108,40 @@ def needs_of(
 
     `teacher`: the architecture of a second model, for a distillation.
     """
-    on_gpu = torch.cuda.is_available()
-    each = _bytes_of_number(config.model)
-    is_narrow = each == 2
-    weights = _weights(skeleton, config.model)
+    of_number = _bytes_of_number(config.model)
     tuner = config.model.adapters.tuner
     adapted = list(adapted_layers(skeleton, tuner).values()) if tuner else []
     rank = getattr(tuner, "r", 1)  # of others than LoRA an upper bound
     trained = sum(rank * sum(layer.weight.shape) for layer in adapted)
-    if found := shelf.attach(skeleton, config.model.adapters, 0):
-        trained += sum(found.counts().values())
-    is_written_out = skeleton.config.model_type in FAMILY and not config.model.adapters.families
+    if shelved := shelf.attach(skeleton, config.model.adapters, 0):
+        trained += sum(shelved.counts().values())
     always = {
-        "weights": weights,
+        "weights": _weights(skeleton, config.model),
         f"adapter ({trained / 1e6:.2f} M parameters, with gradient and optimizer)": trained * OPTIMIZER,
     }
     if teacher:
         always["weights of the teacher"] = _weights(teacher, config.teacher_model)
-    if not on_gpu:
-        always = {"Python and its packages": PYTHON, **always}
-    of_token = bytes_per_token(skeleton) * each / skeleton.dtype.itemsize
-    cache = load.rows * load.columns * of_token
-    if not on_gpu:
+    cache = load.rows * load.columns * bytes_per_token(skeleton) * of_number / skeleton.dtype.itemsize
+    if not torch.cuda.is_available():
+        always["Python and its packages"] = PYTHON
         cache = min(cache, 0.5 * free_host_memory())  # as engine/decoder.py bounds it
     layers = skeleton.config.num_hidden_layers
-    kept = numbers_kept(skeleton, adapted, rank, is_written_out, is_narrow)
-    activations = load.tokens * kept * each * (layers + 1)  # and one layer's gradients
+    kept = numbers_kept(skeleton, adapted, rank, of_number == 2)
+    activations = load.tokens * kept * of_number * (layers + 1)  # and one layer's gradients
     if config.model.gradient_checkpointing:
-        activations = load.tokens * each * (skeleton.config.hidden_size * layers + kept)
+        activations = load.tokens * of_number * (skeleton.config.hidden_size * layers + kept)
     return Needs(
         always,
         sampling={
-            "copies of weights": _copied(skeleton, adapted, config.model, is_narrow, is_written_out),
-            f"cache of {load.rows} completions of {load.columns} tokens, fewer at once where memory is short": cache,
-            "logits": _logits(skeleton, load.rows),
+            "sampling: copies of weights": _copied(skeleton, adapted, config.model),
+            f"sampling: cache of {load.rows} completions of {load.columns} tokens, fewer where memory is short": cache,
+            "sampling: logits": _logits(skeleton, load.rows),
         },
         update={
-            f"activations of {load.tokens} tokens": activations,
-            f"logits of {load.scored} tokens, by chunks": _logits(skeleton, load.scored),
-            **_of_distillation(skeleton, teacher, config, load.scored),
+            f"update: activations of {load.tokens} tokens": activations,
+            f"update: logits of {load.scored} tokens, by chunks": _logits(skeleton, load.scored),
         },
     )
-
-
-def _of_distillation(
-    skeleton: torch.nn.Module, teacher: torch.nn.Module | None, config: ScoreConfig | SelfPlayConfig, scored: int
-) -> dict[str, float]:
-    """Returns what is kept of a micro-batch's tokens for the KL to a teacher: its hidden states, and a derivative."""
-    if config.distill is None:
-        return {}
-    width, model = skeleton.config.hidden_size, config.teacher_model or config.model
-    size = (teacher or skeleton).config.hidden_size * _bytes_of_number(model)
-    return {f"what the teacher says of {scored} tokens": scored * (size + 4 * width)}
 
 
 def _bytes_of_number(model: Model) -> int:
@@ -175,24 +151,22 @@ def _bytes_of_number(model: Model) -> int:
 
 def _weights(skeleton: torch.nn.Module, model: Model) -> float:
     """Returns the bytes of a frozen model."""
-    return sum(p.numel() for p in skeleton.parameters()) * (
-        FOUR_BITS if model.load_in_4bit else _bytes_of_number(model)
-    )
+    of_number = FOUR_BITS if model.load_in_4bit else _bytes_of_number(model)
+    return of_number * sum(parameter.numel() for parameter in skeleton.parameters())
 
 
-def _copied(
-    skeleton: torch.nn.Module, adapted: list[torch.nn.Module], model: Model, is_narrow: bool, is_written_out: bool
-) -> float:
-    """Bytes of the weights that decoding copies: stacked, in float32 with the adapter merged in."""
+def _is_written_out(skeleton: torch.nn.Module) -> bool:
+    return skeleton.config.model_type in FAMILY
+
+
+def _copied(skeleton: torch.nn.Module, adapted: list[torch.nn.Module], model: Model) -> float:
+    """Returns the bytes of the weights that decoding copies: stacked, in float32 with the adapter merged in."""
+    of_number = _bytes_of_number(model)
     if model.load_in_4bit:
         return 0.0
-    dtype = torch.bfloat16 if is_narrow else torch.float32
-    numbers = 0
-    if is_written_out:
-        numbers = sum(p.numel() for p in backbone_of(skeleton).layers.parameters())
-    elif not is_narrow:
-        numbers = sum(layer.weight.numel() for layer in adapted)
-    return numbers * dtype.itemsize
+    if _is_written_out(skeleton) and not model.adapters.families:
+        return of_number * sum(parameter.numel() for parameter in backbone_of(skeleton).layers.parameters())
+    return of_number * sum(layer.weight.numel() for layer in adapted) if of_number == 4 else 0.0
 
 
 def _logits(skeleton: torch.nn.Module, tokens: int) -> float:
@@ -200,9 +174,7 @@ def _logits(skeleton: torch.nn.Module, tokens: int) -> float:
     return ROWS_OF_LOGITS * 4 * min(tokens * skeleton.config.vocab_size, CHUNK_ELEMENTS)
 
 
-def numbers_kept(
-    skeleton: torch.nn.Module, adapted: list[torch.nn.Module], rank: int, is_written_out: bool, is_narrow: bool
-) -> float:
+def numbers_kept(skeleton: torch.nn.Module, adapted: list[torch.nn.Module], rank: int, is_narrow: bool) -> float:
     """Counts the numbers that a layer keeps per token for the backward pass, in the dtype of the model."""
     shape = skeleton.config
     size, layers = shape.hidden_size, shape.num_hidden_layers
@@ -216,11 +188,7 @@ def numbers_kept(
     kept = 4 * size + 3 * queries + 2 * keys + (4 if any("gate" in name for name in names) else 2) * wide + low
     if "q_norm" in names:
         kept += queries + keys
-    if is_narrow:  # adapters compute in float32,
-        kept += low
-    if is_narrow and not is_written_out:  # and so do transformers' RMS norms; peft casts the input of each adapter
-        is_rms = not any(isinstance(module, torch.nn.LayerNorm) for module in skeleton.modules())
-        kept += 2 * size * is_rms + (queries + keys if "q_norm" in names else 0)
-        inputs = sum(sum(layer.weight.shape) - outputs_of(layer) for layer in adapted)
-        kept += 2 * inputs / layers
+    if is_narrow:
+        kept += low  # adapters compute in float32
+        kept *= 1 if _is_written_out(skeleton) else 1.75  # and so do others' norms: measured on GPT-NeoX and Gemma 2
     return kept
