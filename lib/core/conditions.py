@@ -15,14 +15,14 @@ import operator
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from types import CodeType
 
 FIGURE = re.compile(r"\b([A-Za-z]\w*)(?:@(\d+(?:\.\d+)?))?\.([A-Za-z_]\w*)(?:\[([01])\])?")
 OF_A_RUN = (
     "accuracy", "accuracy_greedy", "accuracy_greedy_before", "accuracy_without_feedback", "gained", "parameters",
     "seconds_per_step", "tokens", "tokens_to_level", "seconds", "alarms", "sampler_gap",
 )  # fmt: skip
-JOINED = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
+JOINED = (ast.Add, ast.Sub, ast.Mult, ast.Div)
 COMPARED = {ast.GtE: operator.ge, ast.Gt: operator.gt, ast.LtE: operator.le, ast.Lt: operator.lt}
 CALLED: dict[str, Callable[..., float]] = {"abs": abs, "min": min, "max": max}
 GRAMMAR = "expected figures such as after_stage2.delta, numbers, + - * /, abs, min, max, and one of >= > <= <"
@@ -46,41 +46,26 @@ class Condition:
     """A comparison that a run meets or not."""
 
     text: str
-    left: ast.expr
-    right: ast.expr
+    left: CodeType
+    right: CodeType
     holds: Callable[[float, float], bool]
     sign: int  # 1 where more is better, -1 where less is
     figures: dict[str, Figure]
 
     def measure(self, look: Look) -> tuple[bool, float, float] | None:
         """Returns whether it holds, its left side and its margin (below 0: it fails); None if a figure is missing."""
-        left, right = (self._value(side, look) for side in (self.left, self.right))
-        if left is None or right is None:
+        values = {name: look(figure) for name, figure in self.figures.items()}
+        if None in values.values():
+            return None
+        try:
+            left, right = (eval(side, {"__builtins__": CALLED}, values) for side in (self.left, self.right))
+        except ZeroDivisionError:
             return None
         return self.holds(left, right), left, self.sign * (left - right)
 
-    def _value(self, node: Any, look: Look) -> Any:
-        """Returns the value of an expression, None where a figure is missing."""
-        if isinstance(node, ast.Constant):
-            return node.value
-        if isinstance(node, ast.Name):
-            return look(self.figures[node.id])
-        if isinstance(node, ast.UnaryOp):
-            value = self._value(node.operand, look)
-            return None if value is None else -value
-        parts = [node.left, node.right] if isinstance(node, ast.BinOp) else node.args
-        values = [self._value(part, look) for part in parts]
-        if None in values:
-            return None
-        if not isinstance(node, ast.BinOp):
-            return CALLED[node.func.id](*values)
-        if isinstance(node.op, ast.Div) and values[1] == 0:
-            return None
-        return JOINED[type(node.op)](*values)
-
 
 def read_condition(text: str) -> Condition:
-    """Parses a condition; nothing in it is ever executed as Python. Raises ValueError if `text` is not a condition."""
+    """Parses a condition. Raises ValueError if `text` holds anything but what the grammar has."""
     figures: dict[str, Figure] = {name: Figure(name) for name in OF_A_RUN}
 
     def named(found: re.Match) -> str:
@@ -95,11 +80,12 @@ def read_condition(text: str) -> Condition:
         tree = None
     if not isinstance(tree, ast.Compare) or len(tree.ops) != 1 or type(tree.ops[0]) not in COMPARED:
         raise ValueError(f"'{text}' is not a condition: {GRAMMAR}")
-    sides = tree.left, tree.comparators[0]
-    for side in sides:
+    for side in (tree.left, tree.comparators[0]):
         _check(side, figures, text)
+    left, right = (compile(ast.Expression(side), text, "eval") for side in (tree.left, tree.comparators[0]))
+    used = {name: figures[name] for name in (*left.co_names, *right.co_names) if name in figures}
     kind = type(tree.ops[0])
-    return Condition(text, *sides, COMPARED[kind], 1 if kind in (ast.GtE, ast.Gt) else -1, figures)
+    return Condition(text, left, right, COMPARED[kind], 1 if kind in (ast.GtE, ast.Gt) else -1, used)
 
 
 def _check(node: ast.expr, figures: dict[str, Figure], text: str) -> None:
@@ -110,7 +96,7 @@ def _check(node: ast.expr, figures: dict[str, Figure], text: str) -> None:
         return
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         parts = [node.operand]
-    elif isinstance(node, ast.BinOp) and type(node.op) in JOINED:
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, JOINED):
         parts = [node.left, node.right]
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in CALLED:
         parts = node.args

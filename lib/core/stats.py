@@ -164,13 +164,8 @@ def pass_at_k(n: int, c: int, k: int) -> float:
 
 def percentiles(values: Sequence[float], points: Sequence[float] = (5, 25, 50, 75, 95)) -> dict[float, float]:
     """Returns percentiles by linear interpolation, keyed by point (0 to 100); nan if empty. Values must be finite."""
-    ordered = sorted(values)
-    return {point: _interpolate(ordered, (len(ordered) - 1) * point / 100) for point in points}
+    import numpy as np
 
-
-def _interpolate(ordered: list[float], position: float) -> float:
-    if not ordered:
-        return nan
-    below = int(position)
-    above = min(below + 1, len(ordered) - 1)
-    return float(ordered[below] + (position - below) * (ordered[above] - ordered[below]))
+    return dict(
+        zip(points, np.percentile(values, points).tolist() if len(values) else [nan] * len(points), strict=True)
+    )
