@@ -1,7 +1,9 @@
-"""A dashboard beside the files of a run: W&B, TensorBoard or Trackio. No run depends on it.
+"""A dashboard next to the files of a run: W&B or TensorBoard. No run depends on it.
 
 Whatever goes wrong in it is one warning, and the run continues without it. Entity, group, tags, notes and mode of a W&B
 run come from W&B's own variables, such as WANDB_MODE; WANDB_PROJECT and WANDB_NAME come before the config.
+accelerate's trackers are not used: they write no histograms, TensorBoard's refuses a config with lists in it, and an
+error of theirs ends the run.
 """
 
 import contextlib
@@ -44,7 +46,7 @@ class Tracker:
         self._name = config.tracking.backend
         self.is_on = self._name != "none"  # the same in all processes
         self._is_main = is_main
-        self._board: _Wandb | _TensorBoard | _Trackio | None = None
+        self._board: _Wandb | _TensorBoard | None = None
         if self.is_on and importlib.util.find_spec(self._name) is None:
             raise ConfigError(
                 f"tracking.backend: {self._name} is not installed; pip install {self._name}, or set "
@@ -157,28 +159,7 @@ class _TensorBoard:
         self._writer.close()
 
 
-class _Trackio:
-    def __init__(self, config: RunConfig, resume: bool):
-        import trackio
-
-        self._trackio = trackio
-        said = without_secrets(config.model_dump(mode="json"))
-        trackio.init(project=config.tracking.project, name=config.run_name, resume="allow", config=said)
-
-    def log(
-        self, numbers: dict[str, float], histograms: dict[str, list[float]], tables: dict[str, Rows], step: int
-    ) -> None:
-        self._trackio.log(numbers, step=step)
-
-    def close(self, failed: bool) -> None:
-        self._trackio.finish()
-
-
-BOARDS: dict[str, Any] = {
-    "wandb": _Wandb,
-    "tensorboard": _TensorBoard,
-    "trackio": _Trackio,
-}
+BOARDS: dict[str, Any] = {"wandb": _Wandb, "tensorboard": _TensorBoard}
 
 
 def _flat(row: Mapping[str, Any]) -> Iterator[tuple[str, float]]:

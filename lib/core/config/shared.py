@@ -267,7 +267,7 @@ class Optimizer(Section):
 class Tracking(Section):
     """An optional dashboard beside the JSONL logs, which are always written."""
 
-    backend: Literal["none", "wandb", "tensorboard", "trackio"] = "none"  # none: the JSONL logs alone
+    backend: Literal["none", "wandb", "tensorboard"] = "none"  # none: the JSONL logs alone
     project: Name = "rematch"
     # the project in the dashboard; the run's name there is run_name. W&B's own variables decide the rest, and come
     # first: WANDB_MODE, WANDB_ENTITY, WANDB_PROJECT, WANDB_NAME, WANDB_RUN_GROUP, WANDB_TAGS, WANDB_NOTES
