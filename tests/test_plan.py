@@ -36,16 +36,16 @@ def test_an_evaluation_tells_now_and_then_and_a_short_one_nothing(time):
         time.seconds += TELL_SECONDS / 15
         telling(done, 60)
     assert lines == [
-        "eval pretrain, greedy: 15/60 questions, 45s left",
-        "eval pretrain, greedy: 30/60 questions, 30s left",
-        "eval pretrain, greedy: 45/60 questions, 15s left",
+        "eval pretrain, greedy: 15/60 questions",
+        "eval pretrain, greedy: 30/60 questions",
+        "eval pretrain, greedy: 45/60 questions",
     ]
     quick = Telling(lines.append, "eval step, greedy", time)
     time.seconds += TELL_SECONDS - 0.1
     quick(399, 400)
     assert len(lines) == 3
     time.seconds += 0.1
-    quick(39, 400)  # the first ones to end say little about the others
+    quick(39, 400)
     assert lines[3:] == ["eval step, greedy: 39/400 questions"]
 
 

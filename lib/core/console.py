@@ -162,7 +162,7 @@ class Telling:
 
     def __init__(self, say: Callable[[str], None], what: str, now: Callable[[], float] = time.monotonic):
         self._say, self._what, self._now = say, what, now
-        self._started = self._told = now()
+        self._told = now()
 
     def __call__(self, done: int, of: int) -> None:
         """Reports that `done` of `of` questions are answered, if the last report is old enough."""
@@ -170,10 +170,7 @@ class Telling:
         if now - self._told < TELL_SECONDS or not 0 < done < of:
             return
         self._told = now
-        text = f"{self._what}: {done}/{of} questions"
-        if 10 * done >= of:  # all start at once, and the first to finish says little about the others
-            text += f", {duration((now - self._started) / done * (of - done))} left"
-        self._say(text)
+        self._say(f"{self._what}: {done}/{of} questions")
 
 
 class Screen:
