@@ -31,6 +31,7 @@ from lib.run import checkpoint
 from lib.run.adapter_files import load_adapter
 from lib.run.checkpoint import Checkpoints
 from lib.run.directory import adapter_in, check_config, checkpoint_in, checkpoints_in, is_weights_only
+from lib.run.machine import PACKAGES
 from lib.run.manifest import MANIFEST, _write_manifest, problems, read_manifest, seal
 from lib.run.runlog import RunLog, read_jsonl
 
@@ -308,9 +309,7 @@ def test_the_adapter_is_standard_and_small(run_dir):
     here = peft.get_peft_model_state_dict(run.policy.model)
     assert same(dict(peft.get_peft_model_state_dict(loaded)), dict(here)) and len(here) == 8
     manifest = json.loads((folder / MANIFEST).read_text())
-    assert manifest["environment"].keys() == {
-        "torch", "transformers", "peft", "accelerate", "device", "threads",
-    }  # fmt: skip
+    assert manifest["environment"].keys() == {"python", *PACKAGES, "device", "threads"}
     assert manifest["log_offsets"]["metrics"] == (run_dir / "metrics.jsonl").stat().st_size
 
 
@@ -709,7 +708,7 @@ def test_other_data_ranks_and_objects_are_refused(run_dir, monkeypatch):
 
 
 def test_other_versions_are_only_warned_about(run_dir, monkeypatch, caplog):
-    monkeypatch.setattr(checkpoint, "_versions", lambda: dict.fromkeys(checkpoint.PACKAGES, "0.1"))
+    monkeypatch.setattr(checkpoint, "packages", lambda: dict.fromkeys(PACKAGES, "0.1"))
     assert Run(run_dir, resume=True).resumed
     assert "torch" in caplog.text and "now 0.1" in caplog.text
 

@@ -21,14 +21,12 @@ the newest: so a resume from any checkpoint finds its own best, and pruning leav
 
 import contextlib
 import errno
-import functools
 import logging
 import math
 import os
 import pickle
 import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping
-from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -43,6 +41,7 @@ from lib.core.errors import ConfigError, NumericError, StorageError, first_line,
 from lib.run.adapter_files import ADAPTER_FILES, has_adapter, load_weights, save_weights
 from lib.run.directory import checkpoint_in, checkpoints_in, is_weights_only, place_of, stages_in, step_of
 from lib.run.fingerprints import REWARD
+from lib.run.machine import packages
 from lib.run.manifest import (
     MANIFEST,
     is_whole,
@@ -64,7 +63,6 @@ BEST = "best"
 UNREADABLE = (
     pickle.UnpicklingError, SafetensorError, EOFError, RuntimeError, LookupError, TypeError, ValueError, AttributeError,
 )  # fmt: skip
-PACKAGES = ("torch", "transformers", "peft", "accelerate")
 
 
 class Checkpoints:
@@ -516,14 +514,8 @@ class Checkpoints:
         }
 
     def _environment(self) -> dict[str, str]:
-        # another number of threads rounds sums differently
-        return _versions() | {"device": self.accelerator.device.type, "threads": str(torch.get_num_threads())}
-
-
-@functools.cache
-def _versions() -> dict[str, str]:
-    """Returns the versions of packages that affect results; cached, since each parses its package's metadata."""
-    return {name: version(name) for name in PACKAGES}
+        # other versions and another number of threads round sums differently
+        return packages() | {"device": self.accelerator.device.type, "threads": str(torch.get_num_threads())}
 
 
 @contextlib.contextmanager
