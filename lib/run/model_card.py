@@ -191,25 +191,23 @@ def licence_of(base: str | None) -> dict[str, str]:
     """
     if not base:
         return {}
+    from huggingface_hub import metadata_load, try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
+
     path: Any = Path(base) / CARD
     if not Path(base).is_dir():
-        from huggingface_hub import try_to_load_from_cache
-        from huggingface_hub.errors import HFValidationError
-
         try:
             path = try_to_load_from_cache(base, CARD)
         except HFValidationError:
             return {}
     if not isinstance(path, str | Path) or not Path(path).is_file():  # the cache may know that there is none
         return {}
-    found = re.match(r"---\n(.*?)\n---", Path(path).read_text(encoding="utf-8", errors="replace"), re.DOTALL)
     try:
-        data = yaml.safe_load(found[1]) if found else None
-    except yaml.YAMLError:
+        stated = metadata_load(path) or {}
+    except (ValueError, yaml.YAMLError):
         return {}
-    stated = {key: data.get(key) for key in LICENCE} if isinstance(data, dict) else {}
-    texts = {key: text for key, text in stated.items() if text and isinstance(text, str)}
-    return {key: " ".join(text.replace("`", "'").split())[:200] for key, text in texts.items()}
+    texts = {key: stated[key] for key in LICENCE if isinstance(stated.get(key), str)}
+    return {key: " ".join(text.replace("`", "'").split())[:200] for key, text in texts.items() if text}
 
 
 def _method(tree: dict[str, Any]) -> tuple[str, str]:
