@@ -290,18 +290,22 @@ def weights_in(folder, content=b"weights"):
     return folder
 
 
-def test_a_signal_ends_the_wait_for_the_process_of_an_earlier_start(tmp_path):
-    weights, said = weights_in(tmp_path / "stage1/step_2"), []
-    publisher = Publisher(tmp_path, HubSettings(repo_id="me/run"), said.append, said.append)
-    with _locked(tmp_path / OUTBOX), Interrupts() as interrupts:
+def test_a_signal_ends_the_wait_for_the_process_of_an_earlier_start(hub, tmp_path):
+    run, said = tmp_path / "run", []
+    weights = weights_in(run / "stage1/step_2")
+    (run / "config.yaml").write_text("hub: {repo_id: me/run}")
+    publisher = Publisher(run, HubSettings(repo_id="me/run"), said.append, said.append)
+    with _locked(run / OUTBOX), Interrupts() as interrupts:  # as that process has it
         publisher.result(weights)
         interrupts.note(signal.SIGTERM)
         publisher.close()
-    assert said == [
-        "pushing to me/run: stage1-step_2",
-        f"not pushed yet: stage1-step_2; later: python push.py {tmp_path}",
-    ]
-    assert publisher._process is None
+        assert said == [
+            "pushing to me/run: stage1-step_2",
+            f"not pushed yet: stage1-step_2; later: python push.py {run}",
+        ]
+        assert publisher._process.poll() is None and hub.repos == {}
+    assert publisher._process.wait(60) == 0  # once the earlier one has ended
+    assert waiting(run / OUTBOX) == [] and "stage1-step_2" in hub.repos["me/run"].branches
 
 
 def test_what_comes_while_the_pushing_process_ends_is_pushed(hub, tmp_path, monkeypatch):

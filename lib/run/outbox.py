@@ -92,7 +92,7 @@ def name_of(folder: Path) -> str:
 
 
 def push_all(outbox: Path, to: HubSettings, say: Callable[[str], None]) -> None:
-    """Pushes what is in an outbox until nothing is; what was pushed is removed. One process at a time does it.
+    """Pushes what is in an outbox until nothing is; what was pushed is removed. Waits while another process does it.
 
     Raises ConfigError where the Hub refuses or cannot be reached, or where all that is left is for another repository;
     what is left waits.
@@ -101,11 +101,12 @@ def push_all(outbox: Path, to: HubSettings, say: Callable[[str], None]) -> None:
         for leftover in outbox.glob(f"*{PUSHED}"):
             shutil.rmtree(leftover, ignore_errors=True)
         while folders := waiting(outbox):
-            mine = [folder for folder in folders if _repo_of(folder) in (None, to.repo_id)]
+            repos = [(folder / REPO).read_text(encoding="utf-8") for folder in folders]
+            mine = [folder for folder, repo in zip(folders, repos, strict=True) if repo == to.repo_id]
             if not mine:
                 raise ConfigError(
-                    f"{outbox}: {name_of(folders[0])} waits for {_repo_of(folders[0])}, not for {to.repo_id}; push it "
-                    f"first: python push.py {outbox.parent} --to {_repo_of(folders[0])}, or delete {folders[0]}"
+                    f"{outbox}: {name_of(folders[0])} waits for {repos[0]}, not for {to.repo_id}; push it "
+                    f"first: python push.py {outbox.parent} --to {repos[0]}, or delete {folders[0]}"
                 )
             folder, revision = mine[0], name_of(mine[0])
             if revision not in map(name_of, mine[1:]):  # else newer weights of this revision wait, too
@@ -184,12 +185,9 @@ class Publisher:
         return ", ".join(dict.fromkeys(map(name_of, waiting(self._outbox))))
 
     def _is_at_work(self) -> bool:
-        """True if this process or that of an earlier start is pushing; warns of one that has failed."""
-        if self._process is None:
-            return _is_locked(self._outbox)
-        code = self._process.poll()
-        if code is None:
-            return True
+        """True if the process of this start is pushing, or waits for that of an earlier one; warns if it failed."""
+        if self._process is None or (code := self._process.poll()) is None:
+            return self._process is not None
         self._process = None
         if code and waiting(self._outbox):
             lines = (self._outbox / LOG).read_text(encoding="utf-8", errors="replace").strip().splitlines()
@@ -205,33 +203,9 @@ class Publisher:
 @contextlib.contextmanager
 def _locked(outbox: Path) -> Iterator[None]:
     outbox.mkdir(parents=True, exist_ok=True)
-    file = os.open(outbox / LOCK, os.O_CREAT | os.O_RDWR, 0o600)
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with open(outbox / LOCK, "w", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
         yield
-    except BlockingIOError as error:
-        raise ConfigError(
-            f"{outbox}: another process is pushing it; wait for it, and look at {outbox / LOG}"
-        ) from error
-    finally:
-        os.close(file)
-
-
-def _is_locked(outbox: Path) -> bool:
-    """True if a process is pushing an outbox."""
-    with contextlib.suppress(FileNotFoundError, IsADirectoryError), open(outbox / LOCK, encoding="utf-8") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False
-
-
-def _repo_of(folder: Path) -> str | None:
-    """Returns the repository that a folder waits for; None where an older version has put it there."""
-    with contextlib.suppress(FileNotFoundError):
-        return (folder / REPO).read_text(encoding="utf-8")
-    return None
 
 
 def _link(file: Path, to: Path) -> None:
