@@ -635,17 +635,10 @@ def test_what_a_template_leaves_out_beside_calls_is_counted():
     assert labeller.left_out == {}
 
 
-def test_a_template_may_want_its_tool_calls_in_another_way():
-    """DeepSeek's looks for messages whose content is none, and takes arguments as text."""
-    calls = (
-        "{% if m.content is none %}{{ '<|im_start|>assistant\\n' + m.tool_calls[0].function.name + ' ' + "
-        "m.tool_calls[0].function.arguments + '<|im_end|>\\n' }}{% else %}"
-    )
-    template = CHATML.replace("{% for m in messages %}", "{% for m in messages %}" + calls)
-    labeller = labeller_of("chatml", template.replace("{% endfor %}", "{% endif %}{% endfor %}"))
-    [passage] = labeller.passages(as_chat({"messages": EPISODE, "tools": TOOLS}, "row 1"))
-    texts = [passage.text[start:end] for start, end in passage.trained]
-    assert texts == ['get_weather {"city": "Paris"}<|im_end|>', "Sunny ☀️<|im_end|>"]
+def test_a_template_may_want_arguments_as_text():
+    labeller = labeller_of("chatml", chatml_with_calls("{{ c.function.name + ' ' + c.function.arguments }}"))
+    [passage] = labeller.passages(as_chat({"messages": EPISODE[:2], "tools": TOOLS}, "row 1"))
+    assert passage.text.endswith('get_weather {"city": "Paris"}<|im_end|>')
 
 
 # as Mistral 7B v0.3 has it: the system text is a part of the last message, if that is a user's; calls have ids of nine
@@ -704,26 +697,11 @@ def test_every_turn_stands_behind_the_prompt_that_the_model_will_read():
     assert [each.text[: each.trained[0][0]] for each in passages] == prompts
 
 
-@pytest.mark.parametrize("ids", [("abcdefghi", "123456789"), ("call_abc123", "call_def456"), (None, None)])
-@pytest.mark.parametrize("is_reversed", [False, True])
-def test_ids_of_tool_calls_are_renamed_where_a_template_wants_nine_characters(ids, is_reversed):
-    calls = [call(city="Paris"), call(city="Rome")]
-    results = messages_of(("tool", "sunny"), ("tool", "rainy"))
-    for each, result, name in zip(calls, results, ids, strict=True):
-        each |= {"id": name} if name else {}
-        result |= {"tool_call_id": name} if name else {}
-    results = results[::-1] if is_reversed and ids[0] else results
-    messages = [{"role": "assistant", "tool_calls": calls}, *results, {"role": "assistant", "content": "So so."}]
-    messages = [*messages_of(("system", "S"), ("user", "Weather?")), *messages]
-    labeller = labeller_of("mistral", MISTRAL_V3)
-    passages = labeller.passages(as_chat({"messages": messages, "tools": TOOLS}, "row 1"))
-    one, two = ids if len(ids[0] or "") == 9 else ("call00001", "call00002")
-    [(start, end)] = passages[0].trained
-    functions = [{**each["function"], "id": name} for each, name in zip(calls, (one, two), strict=True)]
-    assert passages[0].text[start:end] == f"[TOOL_CALLS] {json.dumps(functions)}</s>"
-    assert passages[-1].text.endswith("[/TOOL_RESULTS] So so.</s>")
-    for content, name in (("sunny", one), ("rainy", two)):
-        assert f'{{"content": {content}, "call_id": "{name}"}}' in passages[-1].text
+def test_ids_that_a_template_refuses_are_named():
+    calls = {"role": "assistant", "tool_calls": [{**call(city="Paris"), "id": "call_abc123"}]}
+    chat = as_chat({"messages": [*messages_of(("user", "Weather?")), calls], "tools": TOOLS}, "row 1")
+    with pytest.raises(ConfigError, match=r"it refuses row 1 \(IDs need length 9\); fix the row"):
+        labeller_of("mistral", MISTRAL_V3).passages(chat)
 
 
 def test_a_turn_may_end_by_the_token_that_opens_the_next_message():
@@ -742,17 +720,14 @@ def test_a_turn_may_end_by_the_token_that_opens_the_next_message():
     assert example.ends == set(labeller.tokenizer.convert_tokens_to_ids(["<|user|>"]))
 
 
-def test_parts_of_text_are_one_text_and_templates_that_want_parts_get_them():
+def test_parts_of_text_are_one_text():
     parts = [{"type": "text", "text": "Hi "}, {"type": "text", "text": "there!", "image": None}]
     rows = [
         {"messages": [*messages_of(("user", "A")), {"role": "assistant", "content": content}]}
         for content in (parts, "Hi there!")
     ]
-    idefics = CHATML.replace("m.content", "(m.content | map(attribute='text') | join)")
     for row in rows:
         assert trained_by("chatml", row) == [["Hi there!<|im_end|>"]]
-        [passage] = labeller_of("chatml", idefics).passages(as_chat(row, "row 1"))
-        assert passage.text == "<|im_start|>user\nA<|im_end|>\n<|im_start|>assistant\nHi there!<|im_end|>"
 
 
 def test_columns_may_be_json_text_and_blank_ones_are_none():

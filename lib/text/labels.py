@@ -16,7 +16,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import compress, count, pairwise, product
+from itertools import pairwise
 from typing import Any
 
 from lib.core.errors import ConfigError
@@ -127,14 +127,12 @@ class Labeller:
     def _turns(self, chat: Chat) -> list[tuple[str, int]]:
         """Returns, for each trained message, the text up to its end token and the index at which the turn starts.
 
-        It tries all combinations of SPELLINGS. Raises the first ConfigError where none of them works.
+        Where that is refused, it tries again with the arguments of tool calls as JSON text. Raises the first
+        ConfigError.
         """
-        refusals, tried = [], []
-        for chosen in product((False, True), repeat=len(SPELLINGS)):
-            messages, marked = (_spelled(each, chosen) for each in (chat.messages, _marked(chat.messages)))
-            if messages in tried:
-                continue
-            tried.append(messages)
+        refusals = []
+        for spelled in (list, _with_text):
+            messages, marked = spelled(chat.messages), spelled(_marked(chat.messages))
             try:
                 found = [self._turn(chat, messages, index) for index in chat.turns]
                 self._check_calls(chat, marked)
@@ -358,66 +356,16 @@ def _marked(messages: list[dict]) -> list[dict]:
     return result
 
 
-def _with_parts(messages: list[dict]) -> list[dict]:
-    """Turns content into a list of parts, for Idefics' templates."""
-    return [
-        {**message, "content": [{"type": "text", "text": message["content"]}]} if message["content"] else message
-        for message in messages
-    ]
-
-
-def _with_short_ids(messages: list[dict]) -> list[dict]:
-    """Renames the ids of calls and results to nine letters or digits, for Mistral's templates.
-
-    Results without an id are matched to the calls in order.
-    """
-    numbers, result = count(1), []
-    renamed: dict[str, str] = {}
-    waiting: list[str] = []
-    for message in messages:
-        if "tool_calls" in message:
-            waiting = [f"call{next(numbers):05d}" for _ in message["tool_calls"]]
-            pairs = list(zip(message["tool_calls"], waiting, strict=True))
-            renamed |= {call["id"]: new for call, new in pairs if call.get("id")}
-            message = {**message, "tool_calls": [{**call, "id": new} for call, new in pairs]}
-        elif message["role"] == "tool" and waiting:
-            new = renamed.get(message.get("tool_call_id"), waiting[0])
-            waiting = [each for each in waiting if each != new]
-            message = {**message, "tool_call_id": new}
-        result.append(message)
-    return result
-
-
-def _without_content(messages: list[dict]) -> list[dict]:
-    """Replaces empty content beside tool calls by None, for DeepSeek's templates, which look for calls only then."""
-    return [
-        {**message, "content": None} if "tool_calls" in message and not message["content"] else message
-        for message in messages
-    ]
-
-
 def _with_text(messages: list[dict]) -> list[dict]:
-    """Turns arguments into JSON text, for DeepSeek's templates."""
-    return [
-        {**message, "tool_calls": [_with_text_arguments(call) for call in message["tool_calls"]]}
-        if "tool_calls" in message
-        else message
-        for message in messages
-    ]
-
-
-def _with_text_arguments(call: dict) -> dict:
-    function = call["function"]
-    return {**call, "function": {**function, "arguments": json.dumps(function["arguments"], ensure_ascii=False)}}
-
-
-SPELLINGS = (_with_text, _without_content, _with_short_ids, _with_parts)  # for templates that need another form
-
-
-def _spelled(messages: list[dict], chosen: tuple[bool, ...]) -> list[dict]:
-    for spell in compress(SPELLINGS, chosen):
-        messages = spell(messages)
-    return messages
+    """Turns the arguments of tool calls into JSON text, for templates that take them so."""
+    result = []
+    for message in messages:
+        calls = []
+        for call in message.get("tool_calls", ()):
+            text = json.dumps(call["function"]["arguments"], ensure_ascii=False)
+            calls.append({**call, "function": {**call["function"], "arguments": text}})
+        result.append({**message, "tool_calls": calls} if calls else message)
+    return result
 
 
 def _common(one: str, other: str) -> int:
