@@ -21,11 +21,11 @@ from typing import Any
 import lib.core.config
 from lib.core.errors import ConfigError
 from lib.core.killable import Died, ProcessPool, Refused, Unusable, in_daemon_thread
-from lib.tools.pages import READABLE, Failed, Parser, clean, decode, document, kind_of, unpacked
+from lib.tools.pages import READABLE, Failed, Parser, clean, decode, document, kind_of, read_body
 
 REDIRECTS = 5
 LONGEST_URL = 2048
-LONGEST_BODY = 2_000_000  # bytes, unpacked
+LONGEST_BODY = 2_000_000  # bytes
 AT_ONCE = 64  # requests: httpcore scans all that wait whenever one ends
 SEARCHES_AT_ONCE = 8  # each is a process
 SEARCHES_PER_MINUTE = 60
@@ -79,7 +79,7 @@ class Internet:
             headers={
                 "User-Agent": settings.user_agent,
                 "Accept": "text/html, text/*;q=0.9, application/json;q=0.9, application/xml;q=0.9",
-                "Accept-Encoding": "gzip",
+                "Accept-Encoding": "identity",
             },
         )
 
@@ -182,7 +182,7 @@ class Internet:
         kind = kind_of(content_type)
         if not READABLE.fullmatch(kind) and response.status_code != 204:
             raise Failed(f"unsupported type: {kind[:100] or 'none is given'}")
-        body, cut = await unpacked(response.aiter_raw(), response.headers.get("content-encoding", ""), LONGEST_BODY)
+        body, cut = await read_body(response.aiter_raw(), response.headers.get("content-encoding", ""), LONGEST_BODY)
         return decode(body, content_type), cut
 
     def _told(self, error: BaseException) -> str:

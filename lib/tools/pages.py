@@ -1,4 +1,4 @@
-"""Makes what comes from outside safe to quote: readable kinds, unpacked and decoded within bounds, cleaned.
+"""Makes what comes from outside safe to quote: readable kinds, decoded within bounds, cleaned.
 
 A page is data, and must not end the message that quotes it. Whatever goes wrong with one is `Failed`, which a model is
 told.
@@ -6,7 +6,6 @@ told.
 
 import codecs
 import re
-import zlib
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -17,7 +16,6 @@ from lib.core.killable import Died, ProcessPool, Refused, Unusable
 
 CUT = "\n[cut]"
 PARSE_SECONDS = 10.0  # per page, 3 of them on the CPU: less than a deadline, so that a bad page starves no other
-MEMBERS = 1000  # of one gzip body
 READABLE = re.compile(r"text/.+|application/(.+\+)?(json|xml)")
 # Python encodings that the web does not use: slow on crafted input, or unable to continue after an error.
 NO_CHARSET = {"idna", "punycode", "undefined", "unicode-escape", "raw-unicode-escape", "utf-7"}
@@ -62,21 +60,16 @@ def kind_of(content_type: str) -> str:
     return content_type.partition(";")[0].strip().lower()
 
 
-async def unpacked(blocks: AsyncIterator[bytes], packing: str, most: int) -> tuple[bytes, bool]:
-    """Unpacks at most `most` bytes of a body; True if cut. httpx unpacks a block whole, 64 kB to as much as 66 MB."""
-    packing = packing.strip().lower() or "identity"
-    if packing not in ("identity", "gzip", "x-gzip"):
+async def read_body(blocks: AsyncIterator[bytes], packing: str, most: int) -> tuple[bytes, bool]:
+    """Returns at most `most` bytes of a body; True if cut. Packed bodies, which were not asked for, are refused."""
+    if packing := packing.strip().lower().removeprefix("identity"):
         raise Failed(f"unsupported type: packed as {packing[:100]}")
-    unpack = _Gzip() if "gzip" in packing else None
-    body, received = bytearray(), 0
+    body = bytearray()
     async for block in blocks:
-        received += len(block)
-        body += unpack.feed(block, most + 1 - len(body)) if unpack else block
-        if max(len(body), received) > most:
+        body += block
+        if len(body) > most:
             return bytes(body[:most]), True
-        if unpack and unpack.is_over:
-            break
-    return bytes(body), unpack is not None and unpack.is_broken_off
+    return bytes(body), False
 
 
 def document(url: str, status: int, text: str, cut: bool, max_characters: int) -> dict[str, Any]:
@@ -120,31 +113,6 @@ class Parser:
     def close(self) -> None:
         """Ends the processes."""
         self._pool.close()
-
-
-class _Gzip:
-    """Unpacks gzip in pieces, one member after the other; data after the last member is ignored, as by `gzip`."""
-
-    def __init__(self) -> None:
-        self._member, self._members = zlib.decompressobj(zlib.MAX_WBITS | 16), 1
-        self.is_over = self.is_broken_off = False
-
-    def feed(self, data: bytes, most: int) -> bytes:
-        out = b""
-        while data and len(out) < most and not self.is_over:
-            if self._member.eof:
-                self._member, self._members = zlib.decompressobj(zlib.MAX_WBITS | 16), self._members + 1
-            try:
-                out += self._member.decompress(data, most - len(out))
-            except zlib.error as error:
-                if self._members == 1:
-                    raise Failed("unreadable: damaged gzip") from error
-                self.is_over, self.is_broken_off = True, False
-                break
-            data = self._member.unused_data
-            self.is_over = bool(data) and self._members == MEMBERS
-            self.is_broken_off = self.is_over or not self._member.eof
-        return out
 
 
 def _declared(head: bytes) -> str:
