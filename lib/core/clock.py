@@ -71,24 +71,20 @@ def phase(name: str) -> Iterator[None]:
 
 
 class Profile:
-    """Runs torch's profiler over `steps` optimizer steps, after one warm-up step; 0 steps: off."""
+    """Runs torch's profiler over `steps` optimizer steps, after one that is not recorded; 0 steps: off."""
 
     def __init__(self, steps: int, folder: Path, rank: int = 0):
-        self._left = steps
-        self._folder = folder
-        self._rank = rank
+        self._folder, self._rank, self._left = folder, rank, steps
         self._profile: torch.profiler.profile | None = None
 
     def step(self) -> str | None:
         """Advances by one optimizer step; returns the message to show once the trace is written."""
-        if self._profile:
-            self._left -= 1
-        if self._left <= 0:
-            return self.close()
-        if not self._profile:
-            self._profile = torch.profiler.profile(record_shapes=False)
+        if self._profile is None and self._left > 0:
+            self._profile = torch.profiler.profile()
             self._profile.start()
-        return None
+            return None
+        self._left -= 1
+        return None if self._left > 0 else self.close()
 
     def close(self) -> str | None:
         """Writes the trace of the steps profiled so far, if any, and returns the message to show."""
