@@ -1,17 +1,16 @@
-"""Reports what a collection of rollouts has come to, every two seconds, with the time and the money still to go."""
+"""Reports what a collection of rollouts has come to, every two seconds, with its rate and what it will cost."""
 
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 from lib.core import stats
 from lib.core.config import CollectConfig
-from lib.core.console import Screen, until
+from lib.core.console import Screen
 from lib.generators.protocol import ReplyError, Usage
 
 TELL_SECONDS = 2.0
-RECENT = 15  # reports over which the rate is measured, since servers start slowly
 CUT_OFF = {
     "truncated": "generation.max_new_tokens", "turns": "tools.max_turns", "tokens": "tools.max_total_tokens",
     "refused": "a refusal, mostly of a chat that became too long",
@@ -47,8 +46,7 @@ class CollectionProgress:
 
     def start(self) -> None:
         """Starts the clock, once the generator is ready."""
-        self._told = time.monotonic()
-        self._marks = deque([(self._told, 0)], maxlen=RECENT)
+        self._began = self._told = time.monotonic()
 
     def done(self, row: dict[str, Any]) -> bool:
         """Counts a new row; returns True if progress was reported."""
@@ -103,17 +101,11 @@ class CollectionProgress:
             return False
         self._told = now
         self._track(self.numbers(), self.rows)
-        new = self.rows - self._known + self.failures.total()
-        begin, before = self._marks[0]
-        rate = (new - before) / (now - begin)
-        self._marks.append((now, new))
-        left = self.total - self._known - new
+        rate = (self.rows - self._known + self.failures.total()) / (now - self._began)
         cost = self._cost()
         price = f"  cost {cost:.2f} of about {cost / self.rows * self.total:.2f}" if cost else ""
         failed = f"  failed {self.failures.total()}" if self.failures else ""
-        self.screen.say(
-            f"rollouts {self.rows}/{self.total}{self._means()}{failed}  {rate:.1f}/s{price}  {until(left / rate)}"
-        )
+        self.screen.say(f"rollouts {self.rows}/{self.total}{self._means()}{failed}  {rate:.1f}/s{price}")
         return True
 
     def numbers(self) -> dict[str, Any]:
