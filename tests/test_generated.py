@@ -8,7 +8,6 @@ from helpers.judges import judge_by
 
 from lib.core.config import Dataset
 from lib.core.errors import ConfigError
-from lib.core.killable import JOBS, ProcessJob
 from lib.text import generated
 from lib.text.data import load_splits
 
@@ -116,5 +115,4 @@ def test_mistakes_are_explained():
 
 
 def test_its_process_is_bounded():
-    job = JOBS["generated_task"]
-    assert isinstance(job, ProcessJob) and job.cpu_seconds <= 5 and job.memory_bytes <= 8 << 30
+    assert generated.TASK.cpu_seconds <= 5 and generated.TASK.memory_bytes <= 8 << 30

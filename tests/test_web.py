@@ -23,8 +23,9 @@ import pytest
 import lib.core.config
 import lib.core.killable
 from lib.core.errors import ConfigError
-from lib.core.killable import Died, ProcessPool, Refused, Unusable, extract
-from lib.tools.pages import Parser, clean
+from lib.core.killable import Died, ProcessJob, ProcessPool, Refused, Unusable
+from lib.tools.extraction import extract, search
+from lib.tools.pages import EXTRACT, Parser, clean
 from lib.tools.web import Web
 
 pytest.importorskip("ssrfguard")
@@ -444,7 +445,7 @@ def test_a_page_that_is_slow_to_parse_ends_with_the_deadline_and_leaves_no_proce
 
 def is_parser(process):
     try:
-        return "extract" in process.cmdline()
+        return EXTRACT.work in process.cmdline()
     except psutil.Error:  # it has just ended
         return False
 
@@ -489,7 +490,7 @@ def test_a_page_has_a_bound_of_its_own_and_its_parser_is_replaced(world, monkeyp
 
 def test_an_answer_goes_to_who_asked_for_it_whoever_else_gives_up():
     async def ask():
-        pool = ProcessPool("extract", 2, 20.0)
+        pool = ProcessPool(EXTRACT, 2, 20.0)
         tasks = []
         for n in range(60):
             tasks.append(asyncio.ensure_future(pool.run(f"<p>page {n}")))
@@ -509,7 +510,7 @@ def test_a_process_is_not_used_again_whose_thread_has_not_begun(monkeypatch):
     real = lib.core.killable.in_daemon_thread
 
     async def ask():
-        pool = ProcessPool("extract", 1, 20.0)
+        pool = ProcessPool(EXTRACT, 1, 20.0)
         assert await pool.run("<p>page 0") == "page 0"
         (first,) = pool._alive
         monkeypatch.setattr(
@@ -543,11 +544,8 @@ def test_the_parser_sees_neither_the_environment_nor_the_working_directory(world
 
 
 def test_a_parser_that_can_not_start_ends_the_run(world, monkeypatch):
-    monkeypatch.setitem(
-        lib.core.killable.JOBS, "none", lib.core.killable.ProcessJob(len, "no_such_package", 1 << 30, 1)
-    )
     with pytest.raises(Unusable):
-        ProcessPool("none", 1, 1.0).run_now("x")
+        ProcessPool(ProcessJob("builtins:len", "no_such_package", 1 << 30, 1), 1, 1.0).run_now("x")
 
 
 def test_the_end_of_the_loop_makes_no_noise_and_leaves_no_process():
@@ -1014,7 +1012,7 @@ def test_ddgs_is_asked_as_it_wants_to_be(monkeypatch):
 
     monkeypatch.setattr(ddgs.ddgs.DDGS, "text", text)
     hit = {"title": "what is it", "options": {"max_results": 2}, "timeout": 7}
-    assert lib.core.killable.search("what is it", 2, 7) == [hit]
+    assert search("what is it", 2, 7) == [hit]
     assert str(ddgs.exceptions.DDGSException("No results found.")) == "No results found."
 
 

@@ -9,6 +9,6 @@ stats         intervals, a paired test, pass@k
 clock         time per phase of a step, and a profiler
 interrupts    signals that ask for an end, and somebody's code that does not answer
 children      other programs, several at once, none of which outlives this one
-killable      work that may never end: in a thread nobody waits for, or a process that can be killed
+killable      calls that may never end: in a thread that is not waited for, or a process that can be killed
 console       output for the terminal: a line per step, a table of evaluations
 """

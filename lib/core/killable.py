@@ -1,22 +1,19 @@
-"""Work of other people's libraries that may never end: in a thread that nobody waits for, or in a process to be killed.
+"""Third-party calls that may never end: in a thread that is not waited for, or in a process that can be killed.
 
 A page can be made so that its parser takes minutes over it, a formula so that comparing it takes years, and a search
-engine's client starts threads that nobody can stop. Such work goes to a process, which imports its library once and
+engine's client starts threads that cannot be stopped. Such work goes to a process, which imports its library once and
 then answers one request after the other, since starting it costs more than a hundred pages do. Run as a script, this
 file is the inside of such a process: it is started with `-I`, or as good as, so that neither the working directory nor
-PYTHONPATH says what it imports, and with next to none of the environment. There is no `lib` for it there, so this
-chapter uses the standard library alone.
+PYTHONPATH says what it imports, and with next to none of the environment.
 """
 
 import asyncio
 import concurrent.futures
 import contextlib
-import functools
 import importlib
 import json
 import math
 import os
-import re
 import resource
 import subprocess
 import sys
@@ -27,21 +24,8 @@ from typing import IO, Any, NamedTuple
 
 LONGEST = 64 << 20  # bytes of a request or an answer
 START_SECONDS = 30.0  # for an import, on a busy machine
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SYSTEM = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ")  # environment variables that a process inherits
-PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "ddgs_proxy", "ssl_cert_file", "ssl_cert_dir")
-
-
-# Elements whose text no reader sees: it stands in for what a browser shows, or waits for a script.
-_UNSEEN = (
-    "template", "noscript", "dialog", "datalist", "textarea", "iframe", "canvas", "video", "audio", "object", "noembed",
-    "noframes", "rp",
-)  # fmt: skip
-_HIDES = re.compile(  # a style
-    r"(?<![\w-])(?:display\s*:\s*none|(?:content-)?visibility\s*:\s*(?:hidden|collapse)|color\s*:\s*transparent"
-    r"|(?:opacity|font-size|(?:max-)?height)\s*:\s*(?:0*\.)?0+(?![.\d])|font-size\s*:\s*1p[xt]|clip-path\s*:\s*inset"
-    r"|(?:left|right|top|text-indent|margin-left)\s*:\s*-\d{3}|clip\s*:\s*rect|transform\s*:\s*scale\(0)",
-    re.IGNORECASE,
-)
 
 
 class Died(Exception):
@@ -56,76 +40,19 @@ class Unusable(Exception):
     """The process cannot import its library."""
 
 
-def extract(page: str) -> str:
-    """Extracts the text that a reader sees from an HTML page, as far as its own elements say what is hidden."""
-    from trafilatura import extract, html2txt, load_html
-
-    whole = page if "<html" in page.lower() else f"<html><body>{page}</body></html>"  # it finds nothing in a fragment
-    tree = load_html(whole)
-    for element in [] if tree is None else tree.xpath(f"//body//*[@hidden or @style] | //{' | //'.join(_UNSEEN)}"):
-        if element.tag in _UNSEEN or "hidden" in element.attrib or _HIDES.search(element.get("style")):
-            element.drop_tree()
-    return "" if tree is None else extract(tree) or html2txt(tree)
-
-
-def search(query: str, count: int, seconds: int) -> list[Any]:
-    """Searches several engines, each with a timeout of `seconds`, and returns up to `count` results."""
-    from ddgs import DDGS
-
-    return DDGS(timeout=seconds).text(query, max_results=count)
-
-
-def equal(prediction: str, target: str) -> bool:
-    """Tells whether two formulae are equal, to 50 decimal places."""
-    from math_verify import LatexExtractionConfig, LatexNormalizationConfig, parse, verify
-
-    # with units on, math-verify drops any final s, t, h, ab, per and more as a unit: 2t would be 2
-    normalization = LatexNormalizationConfig(units=False, malformed_operators=True, nits=True)
-    reading = [LatexExtractionConfig(normalization_config=normalization)]
-    parsed = [parse(f"${text}$", extraction_config=reading, parsing_timeout=None) for text in (target, prediction)]
-    return verify(*parsed, float_rounding=50, numeric_precision=50, timeout_seconds=None, allow_set_relation_comp=True)
-
-
-def generated_task(name: str, options: dict[str, Any], index: int, answer: str | None = None) -> Any:
-    """Returns row `index` of a generated task, or with an answer to it the score that the task's own scorer gives.
-
-    The scorer reads the row as it was made, not as JSON left it: some compare tuples. A name of "" asks for all names.
-    """
-    from reasoning_gym.factory import DATASETS
-
-    if not name:
-        return sorted(DATASETS)
-    data = _generator(name, json.dumps(options))
-    row = data[index]
-    return row if answer is None else float(data.score_answer(answer, row))
-
-
-@functools.lru_cache(maxsize=8)
-def _generator(name: str, options: str) -> Any:
-    from reasoning_gym.factory import create_dataset
-
-    return create_dataset(name, **json.loads(options))
-
-
 class ProcessJob(NamedTuple):
-    """A function, and the limits and environment of a process that runs it."""
+    """A function, and the limits and environment of a process that runs it.
 
-    work: Callable[..., Any]
-    package: str
+    Its module is imported there: it should use nothing but the standard library and the function's own.
+    """
+
+    work: str  # module:function
+    package: str  # imported before the first request
     memory_bytes: int
     cpu_seconds: int  # of one request
     environment: tuple[str, ...] = SYSTEM
     requests: int = 1000  # per process: parsers leak some memory with every page
     options: tuple[str, ...] = ("-I",)  # of Python
-
-
-JOBS = {
-    "extract": ProcessJob(extract, "trafilatura", 1 << 30, 3),  # 2 MB of ordinary HTML take 1 s
-    "equal": ProcessJob(equal, "math_verify", 4 << 30, 2, requests=100_000),  # honest formulae take 0.002 to 0.4 s
-    "search": ProcessJob(search, "ddgs", 8 << 30, 10, SYSTEM + PROXIES + tuple(name.upper() for name in PROXIES)),
-    # without -I, which ignores PYTHONHASHSEED: some tasks iterate over sets, and rows must be the same in every run
-    "generated_task": ProcessJob(generated_task, "reasoning_gym", 8 << 30, 5, requests=100_000, options=("-s",)),
-}
 
 
 def in_daemon_thread(function: Callable, *arguments: Any) -> concurrent.futures.Future:
@@ -146,7 +73,7 @@ def in_daemon_thread(function: Callable, *arguments: Any) -> concurrent.futures.
 class ProcessPool:
     """A pool of processes for one job: each is reused until it had to be killed or has answered enough."""
 
-    def __init__(self, job: str, at_once: int, seconds: float):
+    def __init__(self, job: ProcessJob, at_once: int, seconds: float):
         """Bounds concurrent `run`s by `at_once`, and a request's wall time by `seconds`; its job bounds CPU time."""
         self._job, self._seconds = job, seconds
         self._slots = asyncio.Semaphore(at_once)
@@ -191,7 +118,7 @@ class ProcessPool:
         return helper, START_SECONDS + self._seconds
 
     def _let_go(self, helper: "_Helper") -> None:
-        if helper.is_free and helper.answered < JOBS[self._job].requests:
+        if helper.is_free and helper.answered < self._job.requests:
             self._idle.append(helper)
         else:
             helper.kill()
@@ -201,14 +128,14 @@ class ProcessPool:
 class _Helper:
     """One process. `ask` blocks, so it is called in a thread; `kill` may be called from anywhere."""
 
-    def __init__(self, job: str):
-        wanted = JOBS[job].environment
+    def __init__(self, job: ProcessJob):
         self._process = subprocess.Popen(
-            [sys.executable, *JOBS[job].options, os.path.abspath(__file__), job],
+            [sys.executable, *job.options, os.path.abspath(__file__), *map(str, job[:4])],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={"PYTHONHASHSEED": "0"} | {name: value for name, value in os.environ.items() if name in wanted},
+            env={"PYTHONHASHSEED": "0"}
+            | {name: value for name, value in os.environ.items() if name in job.environment},
             cwd="/",
             start_new_session=True,  # Ctrl-C is meant for the run alone, which continues for a while
         )
@@ -276,20 +203,22 @@ def _receive(pipe: IO[bytes]) -> Any:
     return json.loads(data) if data and len(data) == length else None
 
 
-def _serve(job: ProcessJob) -> None:
+def _serve(work: str, package: str, memory_bytes: int, cpu_seconds: int) -> None:
     """Runs inside the process: answers one request after the other until the pipe closes."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints must not get among the answers
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_AS, (job.memory_bytes, job.memory_bytes))
-    importlib.import_module(job.package)
+    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+    importlib.import_module(package)
+    module, _, name = work.partition(":")
+    function = getattr(importlib.import_module(module), name)
     _send(answers, {"result": "ready"})
     while (request := _receive(sys.stdin.buffer)) is not None:
         used = resource.getrusage(resource.RUSAGE_SELF)
-        most = math.ceil(used.ru_utime + used.ru_stime) + job.cpu_seconds
+        most = math.ceil(used.ru_utime + used.ru_stime) + cpu_seconds
         resource.setrlimit(resource.RLIMIT_CPU, (most, resource.RLIM_INFINITY))
         try:
-            answer = {"result": job.work(*request)}
+            answer = {"result": function(*request)}
         except Exception as error:  # from any library that the job uses
             answer = {"error": (str(error) or type(error).__name__)[:1000]}
         _send(answers, answer)
@@ -297,5 +226,6 @@ def _serve(job: ProcessJob) -> None:
 
 
 if __name__ == "__main__":
-    sys.path[:] = [path for path in sys.path if path != os.path.dirname(os.path.abspath(__file__))]  # as -I does
-    _serve(JOBS[sys.argv[1]])
+    own = os.path.dirname(os.path.abspath(__file__))
+    sys.path[:] = [*(path for path in sys.path if path != own), ROOT]  # last: only `lib` is taken from there
+    _serve(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))

@@ -25,7 +25,7 @@ from judge.parsing import (
 )
 from judge.quantities import Numeral, marked_number, numerals, plain, read_unit, same_unit
 from lib.core.errors import ConfigError
-from lib.core.killable import Died, ProcessPool, Refused, Unusable
+from lib.core.killable import Died, ProcessJob, ProcessPool, Refused, Unusable
 from lib.core.registry import Judged, register_extractor, register_matcher, register_reward
 
 _LONGEST_READ = 20_000  # characters at the end of a text: no honest answer stands further from the end
@@ -90,6 +90,8 @@ _LETTER = re.compile(r"[A-DF-HJ-Za-df-hj-z]")  # all but e and i
 _DECIMAL = re.compile(r"(?<![0-9.])(?<![0-9],)([0-9]*)\.([0-9]+)(?![0-9.])")
 _TEXT_WITHIN = re.compile(r"\\(?:text|mbox|textrm)\s*\{[^{}]*[A-Za-z;(][^{}]*\}[\s}]*[^\s}]")
 
+# honest formulae take 0.002 to 0.4 s
+EQUAL = ProcessJob("lib.rewards.equality:equal", "math_verify", 4 << 30, 2, requests=100_000)
 _SECONDS = (
     3600.0  # of wall time: what bounds a question is its CPU time, so that a busy machine does not change a verdict
 )
@@ -440,7 +442,7 @@ def _math_verify(_pid: int) -> ProcessPool:
     """Starts math-verify: a forked copy of the trainer must not share its parent's process. Raises ConfigError."""
     if importlib.util.find_spec("math_verify") is None:
         raise ConfigError("reward.match 'math' needs the package math-verify: pip install math-verify, or use exact")
-    pool = ProcessPool("equal", 1, _SECONDS)
+    pool = ProcessPool(EQUAL, 1, _SECONDS)
     try:
         works = pool.run_now("x + 1", "1 + x")
     except (Died, Refused, Unusable):

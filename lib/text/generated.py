@@ -15,12 +15,14 @@ from typing import Any
 
 from lib.core.config import GENERATED
 from lib.core.errors import ConfigError
-from lib.core.killable import Died, ProcessPool, Refused, Unusable
+from lib.core.killable import Died, ProcessJob, ProcessPool, Refused, Unusable
 from lib.core.registry import did_you_mean
 
 ROWS = 500  # to train on, unless options.size says otherwise
 APART = 1_000_000  # between the seeds of training and held-out rows: most generators seed row i by seed + i
 _SECONDS = 60.0  # of wall time, on a busy machine; what bounds a request is its CPU time
+# without -I, which ignores PYTHONHASHSEED: some tasks iterate over sets, and rows must be the same in every run
+TASK = ProcessJob("lib.text.generator:generated_task", "reasoning_gym", 8 << 30, 5, requests=100_000, options=("-s",))
 _NONSENSE = "no answer to anything"
 _CONSTANTS = ("nan", "0", "inf")  # which comparisons within a tolerance may take for any number
 _ROWS_ASKED = 8
@@ -115,7 +117,7 @@ def _pool(_pid: int) -> ProcessPool:
         raise ConfigError(
             "dataset.name: reasoning_gym:TASK needs the package reasoning-gym: pip install -r requirements-tasks.txt"
         )
-    return ProcessPool("generated_task", 1, _SECONDS)
+    return ProcessPool(TASK, 1, _SECONDS)
 
 
 _lock = threading.Lock()

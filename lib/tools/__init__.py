@@ -9,6 +9,7 @@ not start, ends the run.
 
 The modules, in reading order:
 
+extraction     what runs in processes of their own: the text of a page, a search
 pages          what comes from outside, made safe to quote: decoded, bounded, cleaned
 internet       pages of public addresses, and nothing else
 documents      a folder of documents, searched by their words

@@ -20,7 +20,7 @@ from typing import Any
 
 import lib.core.config
 from lib.core.errors import ConfigError
-from lib.core.killable import Died, ProcessPool, Refused, Unusable, in_daemon_thread
+from lib.core.killable import SYSTEM, Died, ProcessJob, ProcessPool, Refused, Unusable, in_daemon_thread
 from lib.tools.pages import READABLE, Failed, Parser, clean, decode, document, kind_of, read_body
 
 REDIRECTS = 5
@@ -31,6 +31,10 @@ SEARCHES_AT_ONCE = 8  # each is a process
 SEARCHES_PER_MINUTE = 60
 VISITS_PER_MINUTE = 300  # of a host; all rollouts share it, so it is high: a hundred may ask one encyclopedia at once
 PORTS = (80, 443)  # that may be reached
+PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "ddgs_proxy", "ssl_cert_file", "ssl_cert_dir")
+SEARCH = ProcessJob(
+    "lib.tools.extraction:search", "ddgs", 8 << 30, 10, (*SYSTEM, *PROXIES, *(name.upper() for name in PROXIES))
+)
 KNOWN_HOSTS = 1000  # remembered with their last visits; then those not visited for a minute are forgotten
 RESULT = {"title": 300, "href": LONGEST_URL, "body": 2000}  # characters
 PRIVATE = {"arpa", "cluster", "corp", "home", "internal", "intranet", "invalid", "lan", "local", "localdomain",
@@ -65,7 +69,7 @@ class Internet:
         self._settings = settings
         self._visits: dict[str, deque[float]] = {}  # host -> times of its last visits, planned ones included
         self._parser = Parser()
-        self._searches = ProcessPool("search", SEARCHES_AT_ONCE, settings.timeout_s)
+        self._searches = ProcessPool(SEARCH, SEARCHES_AT_ONCE, settings.timeout_s)
         self._connections = asyncio.Semaphore(AT_ONCE)
         self._connect_s = settings.timeout_s / 3  # for a lookup, and for each address, so that a second one is tried
         self._policy, self._blocked = _rules(settings)

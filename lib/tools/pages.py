@@ -12,10 +12,11 @@ from typing import Any
 from judge.parsing import without_special_tokens
 from judge.pool import cores
 from lib.core.errors import ConfigError
-from lib.core.killable import Died, ProcessPool, Refused, Unusable
+from lib.core.killable import Died, ProcessJob, ProcessPool, Refused, Unusable
 
 CUT = "\n[cut]"
 PARSE_SECONDS = 10.0  # per page, 3 of them on the CPU: less than a deadline, so that a bad page starves no other
+EXTRACT = ProcessJob("lib.tools.extraction:extract", "trafilatura", 1 << 30, 3)  # 2 MB of ordinary HTML take 1 s
 READABLE = re.compile(r"text/.+|application/(.+\+)?(json|xml)")
 # Python encodings that the web does not use: slow on crafted input, or unable to continue after an error.
 NO_CHARSET = {"idna", "punycode", "undefined", "unicode-escape", "raw-unicode-escape", "utf-7"}
@@ -94,7 +95,7 @@ class Parser:
     """Extracts the text of HTML pages, in processes that are killed when a page takes too long. Raises Failed."""
 
     def __init__(self) -> None:
-        self._pool = ProcessPool("extract", min(8, cores()), PARSE_SECONDS)
+        self._pool = ProcessPool(EXTRACT, min(8, cores()), PARSE_SECONDS)
 
     async def text_of(self, page: str) -> str:
         """Returns the text that a reader sees of a page."""
