@@ -90,7 +90,7 @@ def main() -> int:
             return interrupts.exit_code
         callback = reporter(config, checkpoints, checkpoint, log, screen, interrupts, watch, tracker)
         if checkpoint and step_of(checkpoint) >= steps:
-            checkpoints.load(checkpoint)
+            checkpoints.resume(checkpoint)
         else:
             screen.say(planned(trainer, examples, held_out, steps, checkpoint))
             trainer.add_callback(callback)
@@ -268,7 +268,7 @@ def reporter(
 
         def on_train_begin(self, args, state, control, **_):
             if checkpoint:
-                checkpoints.load(checkpoint)
+                checkpoints.resume(checkpoint)
                 # resuming mid-epoch, the trainer next skips rows, which draws random numbers
                 self.drawn = random_states() if state.epoch % 1 else None
             if state.is_world_process_zero:

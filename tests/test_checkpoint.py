@@ -342,12 +342,12 @@ def test_of_an_older_checkpoint_the_weights_stay(run_dir):
     assert run.resumed.name == "step_4"
     message = r"step_1: of this checkpoint only the weights were kept: give one .*step_4 or .*step_3\), or start a new"
     with pytest.raises(ConfigError, match=message):
-        run.checkpoints.load(older)
+        run.checkpoints.resume(older)
     manifest = read_manifest(run_dir / "stage1/step_4")
     _write_manifest(run_dir / "stage1/step_4", manifest | {"weights_only": True})  # as if killed while it was reduced
     assert run.checkpoints.newest().name == "step_3"
     with pytest.raises(ConfigError, match=r"step_4: of this checkpoint only the weights were kept"):
-        run.checkpoints.load(run_dir / "stage1/step_4")
+        run.checkpoints.resume(run_dir / "stage1/step_4")
     for missing, error in ((checkpoint_in, r"--resume .*step_9: .*\([^ ]*step_3\)"), (adapter_in, "step_1$")):
         arguments = (run_dir, run_dir / "stage1/step_9")[missing is adapter_in :]
         with pytest.raises(ConfigError, match=error):
@@ -358,7 +358,7 @@ def test_the_manifest_says_what_can_be_resumed(run_dir):
     run = Run(run_dir, resume=True)
     (run_dir / "stage1/step_2/optimizer.bin").unlink()
     with pytest.raises(ConfigError, match=r"step_2 is broken: optimizer.bin is missing; resume from another"):
-        run.checkpoints.load(run_dir / "stage1/step_2")
+        run.checkpoints.resume(run_dir / "stage1/step_2")
     _write_manifest(run_dir / "stage1/step_1", read_manifest(run_dir / "stage1/step_1") | {"weights_only": True})
     with pytest.raises(ConfigError, match=r"step_1: of this checkpoint only the weights .* \([^ ]*step_2\)"):
         checkpoint_in(run_dir, run_dir / "stage1/step_1")  # as if killed while it was reduced
@@ -449,7 +449,7 @@ def test_rows_of_a_run_without_checkpoints_are_never_dropped(run_dir):
 
 def test_going_back_sets_newer_checkpoints_aside(run_dir):
     run = Run(run_dir, resume=True)
-    run.checkpoints.load(run_dir / "stage1" / "step_1")
+    run.checkpoints.resume(run_dir / "stage1" / "step_1")
     assert (run_dir / "stage1" / "step_2.aside" / MANIFEST).exists()
     run.train(2).save()
     assert run.checkpoints.newest() == run_dir / "stage1" / "step_2"
@@ -692,19 +692,19 @@ def test_other_data_ranks_and_objects_are_refused(run_dir, monkeypatch):
     run = Run(run_dir, resume=True)
     run.checkpoints.dataset = "other"
     with pytest.raises(ConfigError, match=r"training data has changed .*--allow-config-change"):
-        run.checkpoints.load(run.resumed)
+        run.checkpoints.resume(run.resumed)
     run.checkpoints.allow_change = True
-    run.checkpoints.load(run.resumed)
+    run.checkpoints.resume(run.resumed)
     run.checkpoints.register(extra=Counter())
-    run.checkpoints.load(run.resumed)  # what is not in it starts afresh
+    run.checkpoints.resume(run.resumed)  # what is not in it starts afresh
     run.checkpoints.allow_change, run.checkpoints.dataset = False, ""
     with pytest.raises(
         ConfigError, match=r"\['counter', 'noise'\], the script registers \['counter', 'extra', 'noise'\]"
     ):
-        run.checkpoints.load(run.resumed)
+        run.checkpoints.resume(run.resumed)
     monkeypatch.setattr(Accelerator, "num_processes", 2)
     with pytest.raises(ConfigError, match="saved by 1 processes, this run has 2"):
-        run.checkpoints.load(run.resumed)
+        run.checkpoints.resume(run.resumed)
 
 
 def test_other_versions_are_only_warned_about(run_dir, monkeypatch, caplog):
@@ -728,12 +728,12 @@ def test_other_inputs_are_refused_by_name(run_dir, caplog):
     assert run.resumed  # there were none in earlier versions
     folder, checkpoints = run.train(3).save(), run.checkpoints
     checkpoints.inputs = {"the base weights": "1"}
-    checkpoints.load(folder)  # what is not known now cannot differ
+    checkpoints.resume(folder)  # what is not known now cannot differ
     checkpoints.inputs = {"the base weights": "1", "the tokenizer": "2"}
     with pytest.raises(ConfigError, match="since it was saved, the tokenizer changed under the same name"):
-        checkpoints.load(folder)
+        checkpoints.resume(folder)
     checkpoints.inputs, checkpoints.allow_change = {"the base weights": "3", "the tokenizer": "2"}, True
-    checkpoints.load(folder)
+    checkpoints.resume(folder)
     assert "the base weights and the tokenizer changed" in caplog.text
 
 

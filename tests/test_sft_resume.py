@@ -138,7 +138,7 @@ class Moments:
             setattr(owner, name, self._counted(getattr(owner, name)))
         trl.SFTTrainer.train = self._during("train", trl.SFTTrainer.train)
         Checkpoints.save = self._during("saving", Checkpoints.save)
-        Checkpoints.load = self._during(None, Checkpoints.load)  # a straight run has none
+        Checkpoints.resume = self._during(None, Checkpoints.resume)  # a straight run has none
         sft_train.save = self._during("result", sft_train.save)
         Watch.step = self._during("logging", self._counted(Watch.step))
 

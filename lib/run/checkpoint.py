@@ -151,19 +151,6 @@ class Checkpoints:
         self._together(temporary, lambda: self._publish(temporary, final), main_only=True)
         return final
 
-    def resume(self, path: Path | None = None) -> Path | None:
-        """Loads `path`, or the newest valid checkpoint, and returns it; None if the run never saved one.
-
-        In that case rows of a start that failed are dropped. Raises ConfigError when all are broken, hold weights alone
-        or were deleted, or `path` is not of this run, and the errors of `load`.
-        """
-        path = self.chosen(path)
-        if path is not None:
-            self._load(path)
-        else:
-            self.log.rewind({})
-        return path
-
     def chosen(self, path: Path | None = None) -> Path | None:
         """Returns the checkpoint that `resume` would load, raising nearly all of its errors; changes nothing."""
         if path is not None:
@@ -185,14 +172,17 @@ class Checkpoints:
         answer = [self._newest() if self.accelerator.is_main_process else None]
         return broadcast_object_list(answer)[0]
 
-    def load(self, path: Path) -> None:
-        """Restores the state in `path` bit for bit, and its logs and best; renames newer checkpoints to `*.aside`.
+    def resume(self, path: Path | None = None) -> Path | None:
+        """Restores `path`, or the newest valid checkpoint, bit for bit, with its logs and best, and returns it.
 
-        Raises ConfigError when the checkpoint is broken or belongs to other data, ranks, adapters or objects.
+        Newer checkpoints are renamed to `*.aside`. Returns None if the run never saved one: then rows of a start that
+        failed are dropped. Raises ConfigError when all are broken, hold weights alone or were deleted, or `path` is
+        broken or belongs to another run, data, ranks, adapters or objects.
         """
-        self._load(self.chosen(path))
-
-    def _load(self, path: Path) -> None:
+        path = self.chosen(path)
+        if path is None:
+            self.log.rewind({})
+            return None
         manifest = read_manifest(path)
         self._warn_of_other_versions(path, manifest)
         with _reading(path):
@@ -203,7 +193,7 @@ class Checkpoints:
                 set_random_states(load_plain_data(path / f"random_states_{self.accelerator.process_index}.pkl"))
             for name, state in objects.items():
                 restore(self._objects[name], state)
-        self.best = manifest.get("best", {})  # absent in earlier versions
+        self.best = manifest["best"]
         if self.accelerator.is_main_process:
             self._set_newer_aside(path)  # first: if a kill leaves some, the logs are still long enough for them
             self.log.rewind(manifest["log_offsets"])
@@ -211,6 +201,7 @@ class Checkpoints:
             self._saved(path)
             self._prune(path.parent)
         self.accelerator.wait_for_everyone()
+        return path
 
     def load_weights(self, path: Path, also: Collection[str] = ()) -> None:
         """Restores weights and optimizer of a checkpoint, and the objects named. Raises ConfigError if it is broken."""
@@ -256,7 +247,7 @@ class Checkpoints:
                 "--resume DIR"
             )
         self._refuse_other_inputs(folder, manifest)
-        self.best = manifest.get("best", {})  # absent in earlier versions
+        self.best = manifest["best"]
         return manifest["step"]
 
     def _end_of(self, stage: int, folder: Path) -> tuple[dict[str, Any] | None, list[str]]:
@@ -446,7 +437,7 @@ class Checkpoints:
                 f"{path}: the training data has changed (fingerprint {manifest['dataset']} there, {self.dataset} now): "
                 f"restore the data, or accept the change with --allow-config-change"
             )
-        before = manifest.get("inputs", {})  # absent in earlier versions
+        before = manifest["inputs"]
         changed = [name for name in before.keys() & self.inputs.keys() if before[name] != self.inputs[name]]
         names = " and ".join(sorted(changed))
         if changed == [REWARD] and self._was_broken_since(path):
