@@ -288,7 +288,8 @@ class Screen:
             changes = {"delta": "delta"}
         table = _table(title, [*(f"attempt {number}" for number in attempts), *changes.values(), "well-\nformed"])
         for row in rows:
-            cells = [_with_interval(row, key) for key in (*(f"acc_attempt{number}" for number in attempts), *changes)]
+            keys = (*(f"acc_attempt{number}" for number in attempts), *changes)
+            cells = [_cell(row[key], row[f"{key}_ci95"], "+" if key == "delta" else "") for key in keys]
             shares = [row.get(f"well_formed_attempt{number}") for number in attempts]
             cells.append("\n".join("-" if share is None else f"{share:.3f}" for share in shares))
             table.add_row(label_of(row, rows, between="\n"), *cells)  # on one line, too wide for 80 columns
@@ -330,10 +331,6 @@ def _table(title: str, columns: Sequence[str]) -> Table:
     for column in ("", *columns):
         table.add_column(column, justify="right" if column else "left", no_wrap=True)
     return table
-
-
-def _with_interval(row: dict, key: str) -> str:
-    return _cell(row[key], row[f"{key}_ci95"], "+" if key == "delta" else "")
 
 
 def _cell(value: float | None, interval: list[float] | None = None, sign: str = "", digits: int = 3) -> str:
