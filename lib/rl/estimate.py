@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 
 from engine import CHUNK_ELEMENTS, FAMILY, backbone_of, bytes_per_token, free_host_memory
-from lib.core.config import Model, ScoreConfig, SelfPlayConfig
+from lib.core.config import Model, ScoreConfig, SelfPlayConfig, TrainedModel
 from lib.model.adapters import shelf
 from lib.model.loading import adapted_layers, has_bfloat16
 from lib.model.policy import attends_to_everything
@@ -159,7 +159,7 @@ def _is_written_out(skeleton: torch.nn.Module) -> bool:
     return skeleton.config.model_type in FAMILY
 
 
-def _copied(skeleton: torch.nn.Module, adapted: list[torch.nn.Module], model: Model) -> float:
+def _copied(skeleton: torch.nn.Module, adapted: list[torch.nn.Module], model: TrainedModel) -> float:
     """Returns the bytes of the weights that decoding copies: stacked, in float32 with the adapter merged in."""
     of_number = _bytes_of_number(model)
     if model.load_in_4bit:
