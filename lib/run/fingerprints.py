@@ -63,24 +63,25 @@ def of_adapter(folder: Path) -> str:
 
 def of_code(functions: Iterable[Callable]) -> str:
     """Returns the fingerprint of the modules that define functions, and of the user's own modules they import."""
-    files: set[Path] = set()
+    names: set[str] = set()
     for function in functions:
         while isinstance(function, partial):
             function = function.func
-        if module := sys.modules.get(getattr(inspect.unwrap(function), "__module__", "")):
-            files |= _sources(module.__name__, getattr(module, "__file__", None) or "")
-    return _hash(*sorted(ast.dump(ast.parse(file.read_bytes())).encode() for file in files))
+        names |= _with_imports(getattr(inspect.unwrap(function), "__module__", None) or "")
+    files = {getattr(sys.modules.get(name), "__file__", None) or "" for name in names}
+    return _hash(
+        *sorted(ast.dump(ast.parse(Path(file).read_bytes())).encode() for file in files if file.endswith(".py"))
+    )
 
 
-def _sources(name: str, file: str) -> set[Path]:
-    """Returns the file of a module and, of a module that is the user's, the files of the user's that it imports."""
+def _with_imports(name: str) -> set[str]:
+    """Returns the name of a module and, of a module that is the user's, the names of the user's that it imports."""
     installed = {sysconfig.get_paths()[kind] for kind in ("stdlib", "purelib", "platlib")}
     folders = [path for path in sys.path if not any(Path(path).is_relative_to(folder) for folder in installed)]
     finder = ModuleFinder(folders, excludes=["engine", "judge", "lib", "pages"])
     with contextlib.suppress(ImportError):  # of a package without an __init__.py, or of Rematch
         finder.import_hook(name)
-    files = {file, *(getattr(module, "__file__", None) or "" for module in finder.modules.values())}
-    return {Path(path) for path in files if path.endswith(".py")}
+    return {name, *finder.modules}
 
 
 def _of_files(folder: Path, patterns: Iterable[str]) -> str:
