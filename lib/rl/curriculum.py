@@ -255,6 +255,8 @@ class Curriculum:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Resumes exactly where `state_dict` was taken; if config or data changed since, with what still holds."""
+        if "taken" not in state:  # of an older version, which had nothing but an order
+            state = {"taken": 0, "order": state, "easy": {}, "easy_rows": []}
         self._taken = state["taken"]
         if state["easy_rows"] == self._easy:  # otherwise places are those of other rows
             self._order.load_state_dict(state["order"])

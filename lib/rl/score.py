@@ -138,9 +138,7 @@ class ScoreRun:
             credit = taught(credit, weights, self.config.distill.reward_weight)
         if train.resample_rounds:
             credit = without_idle_trees(credit)
-        budgets = self.budgets
-        if train.length_norm == "constant":
-            budgets = (max(budgets),) * len(budgets)
+        budgets = (max(self.budgets),) * len(self.budgets) if train.length_norm == "constant" else self.budgets
         below = (train.revisions_per_attempt, *[1] * (len(budgets) - 1))
         credit = weighted(credit, train.length_norm, budgets, self.accelerator, below)
         if train.followed_attempts:
