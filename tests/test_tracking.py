@@ -5,9 +5,11 @@ import json
 import os
 import struct
 import zlib
+from types import SimpleNamespace
 
 import psutil
 import pytest
+import torch
 import wandb
 import yaml
 from wandb.proto import wandb_internal_pb2
@@ -18,6 +20,7 @@ import sft_train
 import train
 from data.builders import write_rows
 from lib.core.config import CollectConfig, load
+from lib.rl.hooks import track
 from lib.run.runlog import read_jsonl
 from lib.run.tracking import Tracker, _mode
 
@@ -246,3 +249,19 @@ def test_tensorboard_is_told_the_same(task, tmp_path):
     assert b"hello" in events.Tensors("eval/samples/text_summary")[0].tensor_proto.string_val[0]
     told = events.Tensors("config/text_summary")[0].tensor_proto.string_val[0]
     assert b"model: m" in told and b"hush-hush" not in told and b"http://x/v1" not in told
+
+
+def test_processes_whose_chats_have_other_turns_gather_once(monkeypatch):
+    """Where all chats of a process stop after attempt 1, a gather for each turn would wait for the others forever."""
+    gathered, logged = [], []
+    theirs = [("advantages_attempt2", 0.5), ("lengths_attempt2", 3.0), ("rewards_attempt2", 1.0)]
+    monkeypatch.setattr("lib.rl.hooks.collect", lambda mine, _: gathered.append(mine) or mine + theirs)
+    answer = SimpleNamespace(completion=SimpleNamespace(ids=[5, 6]), verdict=SimpleNamespace(scored=True, reward=0.25))
+    node = SimpleNamespace(turn=1, numbers=range(1), group=SimpleNamespace(answers=[answer]))
+    credit = SimpleNamespace(nodes=[node], advantage=torch.tensor([-0.5]))
+    tracker = SimpleNamespace(log=lambda *row: logged.append(row))
+    session = SimpleNamespace(accelerator=None, policy=SimpleNamespace(shelf=None), tracker=tracker)
+    track(session, ("attempt1", "attempt2"), [], credit, {"stage": 1, "global_step": 7})
+    own = {"advantages_attempt1": [-0.5], "lengths_attempt1": [2.0], "rewards_attempt1": [0.25]}
+    assert len(gathered) == 1
+    assert logged[0][3] == own | {name: [value] for name, value in theirs}

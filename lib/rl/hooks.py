@@ -37,7 +37,9 @@ def write_row(session: Session, trees: list[Any], credit: Credit, row: dict[str,
 
 def track(session: Session, turns: Sequence[str], trees: list[Any], credit: Credit, row: dict[str, Any]) -> None:
     """Logs the row on the dashboard, with histograms over the answers of all processes."""
-    values = {name: collect(own, session.accelerator) for name, own in distributions_of(credit, turns).items()}
+    values: dict[str, list[float]] = {}
+    for name, value in collect(distributions_of(credit, turns), session.accelerator):
+        values.setdefault(name, []).append(value)
     for name, drift in (session.policy.shelf.drifts() if session.policy.shelf else {}).items():
         values[f"drift/{name}"] = drift[:: max(1, len(drift) // SHOWN)].tolist()
     session.tracker.log(f"stage{row['stage']}", row, row["global_step"], values)

@@ -115,14 +115,14 @@ def _gains(trees: list[Group]) -> list[float]:
     return [stands(answer, float(answer.verdict.match)) - answer.verdict.match for answer in own]
 
 
-def distributions_of(credit: Credit, turns: Sequence[str]) -> dict[str, list[float]]:
-    """Returns lists of values by answer, for histograms; `turns`: their names, "" if there is only one."""
-    values: dict[str, list[float]] = {}
+def distributions_of(credit: Credit, turns: Sequence[str]) -> list[tuple[str, float]]:
+    """Returns named values of the answers, for histograms; `turns`: their names, "" if there is only one."""
+    values: list[tuple[str, float]] = []
     for node in credit.nodes:
         name = f"_{turns[node.turn - 1]}".rstrip("_")
-        values.setdefault(f"advantages{name}", []).extend(credit.advantage[list(node.numbers)].tolist())
+        values += [(f"advantages{name}", value) for value in credit.advantage[list(node.numbers)].tolist()]
         for answer in node.group.answers:
-            values.setdefault(f"lengths{name}", []).append(float(len(answer.completion.ids)))
+            values.append((f"lengths{name}", float(len(answer.completion.ids))))
             if answer.verdict.scored:
-                values.setdefault(f"rewards{name}", []).append(answer.verdict.reward)
+                values.append((f"rewards{name}", answer.verdict.reward))
     return values
