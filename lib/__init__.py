@@ -1,4 +1,4 @@
-"""A book of ten parts, in reading order. The page of each part (its `__init__.py`) has the order of its modules.
+"""A book of nine parts, in reading order. The page of each part (its `__init__.py`) has the order of its modules.
 
 At every level a module refers back only, those named on one line do not know each other, and nobody imports a script,
 but for the entry scripts, which import `reward_function`. tests/test_order.py keeps all this.
