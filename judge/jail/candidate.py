@@ -14,8 +14,6 @@ import itertools
 import linecache
 import math
 import os
-import socket
-import stat
 import sys
 import threading
 import types
@@ -112,37 +110,6 @@ def _open_streams() -> None:
         return opened(file if number is None else os.dup(number), *args, **named)
 
     builtins.open = open_anything
-    try:
-        os.fstat(0)
-    except FileNotFoundError:  # R2 refuses this call because it can also take a path
-        os.fstat = _size_of
-        _map_by_size()
-
-
-def _size_of(fd: int) -> os.stat_result:
-    """Returns a stat result with what most callers want of a descriptor: its size, 0 if it is not a file."""
-    try:
-        at = os.lseek(fd, 0, os.SEEK_CUR)
-        mode, size = stat.S_IFREG | 0o444, os.lseek(fd, 0, os.SEEK_END)
-        os.lseek(fd, at, os.SEEK_SET)
-    except OSError:
-        mode, size = stat.S_IFIFO | 0o600, 0
-    return os.stat_result((mode, 0, 0, 1, os.getuid(), os.getgid(), size, 0, 0, 0))
-
-
-def _map_by_size() -> None:
-    """Makes `mmap` take the size of a whole file from `os.fstat`: its own system call for that is refused."""
-    import mmap  # where the call is refused, all C extension modules have been loaded beforehand
-
-    class Mapped(mmap.mmap):
-        def __new__(cls, fileno: int, length: int, *args: Any, offset: int = 0, **named: Any) -> "Mapped":
-            rest = length or os.fstat(fileno).st_size - offset
-            return super().__new__(cls, fileno, rest, *args, offset=offset, **named)
-
-        def size(self) -> int:
-            return len(self)
-
-    mmap.mmap = Mapped
 
 
 def _status(code: Any) -> int:
@@ -189,25 +156,9 @@ def _execute(source: str, name: str) -> dict[str, Any]:
     lines = (len(source), None, source.splitlines(True), _FILE)  # for inspect.getsource
     linecache.cache.update({"<string>": lines, _FILE: lines})
     _thread.stack_size = threading.stack_size = _stack_size
-    socket.socketpair = pair
     # a frame named <string> has no source file, so a traceback does not search for one
     exec(compile(source, "<string>", "exec", dont_inherit=True), module.__dict__)
     return module.__dict__
-
-
-class _Ends:
-    """One end of a pipe with the methods of a socket: an asyncio event loop wakes itself through a socket pair."""
-
-    def __init__(self, fd: int):
-        self._fd = fd
-        self.fileno, self.close, self.setblocking = lambda: fd, lambda: os.close(fd), lambda on: os.set_blocking(fd, on)
-        self.recv, self.send = lambda count: os.read(fd, count), lambda data: os.write(fd, data)
-
-
-def pair(*_: Any) -> tuple[_Ends, _Ends]:
-    """Returns two connected ends, in place of `socket.socketpair`."""
-    reads, writes = os.pipe()
-    return _Ends(reads), _Ends(writes)
 
 
 def _stack_size(size: int = 0, of_thread: Any = _thread.stack_size) -> int:

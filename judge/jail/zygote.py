@@ -60,7 +60,7 @@ class Zygote:
     def __init__(self, owner: socket.socket, settings: dict):
         self._owner = owner
         if settings["seccomp"]:
-            candidate.pair = _pair  # of event loops, for tests too
+            socket.socketpair = _pair  # of event loops
         sys.path[:] = settings["path"] + settings["path_beforehand"]
         for name in settings["modules"]:
             importlib.import_module(name)
