@@ -374,7 +374,11 @@ _RULES: dict[str, list[list[_Condition]]] = {
     # not by SIGKILL: whom that has ended, the kernel has ended for a lack of memory
     "kill": [[(_low(0), 0xFFFFFFFF, _MY_PID, True), (_low(1), 0xFFFFFFFF, 9, False)]],
     "tgkill": [[(_low(0), 0xFFFFFFFF, _MY_PID, True), (_low(2), 0xFFFFFFFF, 9, False)]],
-    "prlimit64": [[(_low(0), 0xFFFFFFFF, 0, True), (_low(2), 0xFFFFFFFF, 0, True), (_low(2) + 4, 0xFFFFFFFF, 0, True)]],
+    # only to read, but for the size of the stack, which right programs raise before they recurse; all memory is limited
+    "prlimit64": [
+        [(_low(0), 0xFFFFFFFF, 0, True), (_low(2), 0xFFFFFFFF, 0, True), (_low(2) + 4, 0xFFFFFFFF, 0, True)],
+        [(_low(0), 0xFFFFFFFF, 0, True), (_low(1), 0xFFFFFFFF, 3, True)],
+    ],
     "fcntl": [[(_low(1), 0xFFFFFFFF, value, True)] for value in (0, 1, 2, 3, 4, 1030)],  # no locks, leases, pipe sizes
     "ioctl": [[(_low(1), 0xFFFFFFFF, value, True)] for value in (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)],
     "prctl": [[(_low(0), 0xFFFFFFFF, value, True)] for value in (15, 16)],  # a thread's name

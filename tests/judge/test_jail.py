@@ -466,11 +466,13 @@ def test_only_the_own_clocks_are_read(asked):
         assert {asked(call, (~pid << 3 | 2) & 0xFFFFFFFF) for pid in (0, 1, 2, 1000, 1 << 22)} == {"EPERM"}
 
 
-def test_limits_are_read_and_not_set(asked):
+def test_of_limits_only_that_of_the_stack_is_set(asked):
     assert asked("prlimit64", 0, 7, 0, 1 << 40) == ALLOWED
     for new in (1, 1 << 31, 1 << 32, 1 << 63, 0x7FFF00000000, (1 << 64) - 1):
         assert asked("prlimit64", 0, 7, new, 0) == "EPERM"
     assert asked("prlimit64", 1, 7, 0, 1 << 40) == "EPERM"  # of another process
+    assert asked("prlimit64", 0, 3, 1 << 40, 0) == ALLOWED  # of the stack
+    assert asked("prlimit64", 1, 3, 1 << 40, 0) == "EPERM"
 
 
 def test_descriptors_are_duplicated_and_flagged_but_not_locked(asked):
@@ -581,6 +583,7 @@ if child == 0:
         "execute": attempt(os.execv, "/bin/true", ["a"]), "socket": attempt(socket.socket),
         "limit": attempt(resource.setrlimit, resource.RLIMIT_CPU, (9, 9)),
         "read a limit": attempt(resource.getrlimit, resource.RLIMIT_CPU),
+        "stack": attempt(resource.setrlimit, resource.RLIMIT_STACK, resource.getrlimit(resource.RLIMIT_STACK)),
         "read": attempt(open, folder + "/file"), "write": attempt(open, folder + "/file", "r+"),
         "empty": attempt(os.open, folder + "/file", os.O_RDONLY | os.O_TRUNC),
         "truncate": attempt(os.truncate, folder + "/file", 0), "unlink": attempt(os.unlink, folder + "/file"),
@@ -607,7 +610,7 @@ def has_seccomp():
 def test_the_kernel_does_what_the_filter_says(tmp_path):
     (tmp_path / "file").write_text("alive")
     results = script(TRIES, tmp_path)
-    done = ["getpid", "urandom", "thread", "signal itself", "read a limit"]
+    done = ["getpid", "urandom", "thread", "signal itself", "read a limit", "stack"]
     done += ["read", "write", "stat", "list", "chdir", "readlink", "access"]
     refused = ["signal the parent", "signal the group", "signal all", "fork", "execute", "socket", "limit", "truncate"]
     refused += ["unlink", "rename", "chmod", "mkdir", "no call", "another filter", "empty", "kill itself", "pipe"]

@@ -1,7 +1,7 @@
 # expected: REFUSED
 import resource
 broke = False
-for name in ("AS", "CPU", "NOFILE", "FSIZE", "NPROC", "CORE", "STACK", "DATA", "MEMLOCK"):
+for name in ("AS", "CPU", "NOFILE", "FSIZE", "NPROC", "CORE", "DATA", "MEMLOCK"):
     limit = getattr(resource, "RLIMIT_" + name)
     soft, hard = resource.getrlimit(limit)
     for pair in ((resource.RLIM_INFINITY, resource.RLIM_INFINITY), (hard, hard)):
