@@ -79,8 +79,7 @@ def judge(source: str, tests: Sequence[str], entry_points: Sequence[str]) -> flo
 
 def trl_reward(completions: Sequence[Any], tests: Sequence[Tests], **columns: Any) -> list[float | None]:
     """Returns rewards for `GRPOTrainer(reward_funcs=trl_reward)`, by the column `tests` of the data set."""
-    texts = [text if isinstance(text, str) else text[-1]["content"] for text in completions]
-    return scores(texts, tests, _names_in(columns))
+    return scores(list(map(_text_of, completions)), tests, _names_in(columns))
 
 
 def verl_score(data_source: str, solution_str: str, ground_truth: Any, extra_info: Any = None, **options: Any) -> float:
@@ -102,7 +101,7 @@ def verifiers_reward(completion: Any, info: dict, **state: Any) -> float:
 
     Raises RuntimeError where there is none, which verifiers itself logs and counts as 0.
     """
-    return verl_score("", completion if isinstance(completion, str) else completion[-1]["content"], info["tests"], info)
+    return verl_score("", _text_of(completion), info["tests"], info)
 
 
 def lm_eval_results(doc: dict, results: Sequence[Any]) -> dict[str, float]:
@@ -110,6 +109,12 @@ def lm_eval_results(doc: dict, results: Sequence[Any]) -> dict[str, float]:
     texts = results[0] if isinstance(results[0], list) else results  # a filter may keep several samples
     found = scores(texts, [doc["tests"]] * len(texts), [_names_in(doc)] * len(texts))
     return {} if None in found else {"passed": sum(score == 1 for score in found) / len(found)}
+
+
+def _text_of(completion: Any) -> str:
+    """Returns a text, or that of the last message; "" if this has none, as one that only calls a tool."""
+    said = completion if isinstance(completion, str) else completion[-1].get("content") or ""
+    return said if isinstance(said, str) else "".join(part.get("text") or "" for part in said)
 
 
 def _names_in(row: dict) -> Any:

@@ -88,6 +88,10 @@ def test_scores_are_shares_of_the_tests_that_pass():
 def test_each_adapter_reads_what_its_framework_hands_over():
     chat = [[{"role": "assistant", "content": text}] for text in (RIGHT, WRONG)]
     assert adapters.trl_reward(prompts=["", ""], completions=chat, tests=[TESTS, TESTS]) == [1.0, 0.5]
+    odd = [[{"role": "assistant", "content": None}], [{"role": "assistant", "tool_calls": []}],
+           [{"role": "assistant", "content": [{"type": "text", "text": RIGHT}]}]]  # fmt: skip
+    assert adapters.trl_reward(completions=odd, tests=[TESTS] * 3) == [0.0, 0.0, 1.0]
+    assert adapters.verifiers_reward(completion=odd[0], info={"tests": TESTS}) == 0.0
     assert adapters.verl_score("add", WRONG, TESTS, extra_info={"index": 3}) == 0.5
     rows = np.array(TESTS, dtype=object), {"entry_points": np.array(["add"], dtype=object)}  # as parquet has lists
     assert adapters.verl_score("add", WRONG, *rows) == 0.5
