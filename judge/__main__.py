@@ -104,6 +104,8 @@ def main() -> int:
         options.error("--timeout: expected seconds above 0; --memory: expected at least 1 MB")
     if args.tests and args.stdin:
         options.error("--tests calls functions, --stdin runs a script: give one of them")
+    if args.texts and args.benchmark in (None, OURS):
+        options.error("--texts: this sandbox judges programs; name a judge of texts, --benchmark MODULE:FUNCTION")
     if args.self_test:
         return show_self_test(args.rung, args.allow_unsafe)
     if args.benchmark:

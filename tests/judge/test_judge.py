@@ -13,7 +13,7 @@ import pytest
 from conftest import long
 
 from data.builders import write_rows
-from judge import adapters
+from judge import __main__, adapters
 from judge.benchmark import _cage, imported, summary, try_programs, try_texts
 from judge.corpus import attacks, controls, right_programs, texts
 from lib.core.errors import ConfigError
@@ -215,6 +215,13 @@ def test_a_judge_of_texts_is_asked_about_gaming_and_honest_ones(naive):
     counts = summary(list(try_texts(imported("naive:lenient"))))
     assert counts["attacks"] > 600 and 0 < counts["paid"] < counts["attacks"]
     assert counts["right by kind"]["boxed"][0] > 20
+
+
+def test_texts_need_a_judge_of_texts(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["judge", "--benchmark", "--texts"])
+    with pytest.raises(SystemExit):
+        __main__.main()
+    assert "name a judge of texts" in capsys.readouterr().err
 
 
 def test_a_judge_that_is_not_there_is_told():
