@@ -10,6 +10,7 @@ import builtins
 import contextlib
 import gc
 import inspect
+import io
 import itertools
 import linecache
 import math
@@ -106,10 +107,10 @@ def _open_streams() -> None:
     opened = builtins.open
 
     def open_anything(file: Any, *args: Any, **named: Any) -> Any:
-        number = _STREAMS.get(file) if type(file) is str else None
+        number = _STREAMS.get(str(file))  # also of a path
         return opened(file if number is None else os.dup(number), *args, **named)
 
-    builtins.open = open_anything
+    builtins.open = io.open = open_anything  # the latter for pathlib
 
 
 def _status(code: Any) -> int:

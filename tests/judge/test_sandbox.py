@@ -1068,6 +1068,12 @@ def test_the_output_is_compared_but_for_blanks_at_the_ends(printed):
     assert printed("pass", "", "")[0].verdict == "pass"
 
 
+@pytest.mark.parametrize("read", ["pathlib.Path('/dev/stdin').read_text()", "io.open('/dev/stdin').read()"])
+def test_a_script_opens_its_streams_by_name(printed, read):
+    source = f"import io, pathlib\nx = {read}\nwith pathlib.Path('/dev/stdout').open('w') as out: out.write(x)"
+    assert printed(source, "3\n", "3")[0].verdict == "pass"
+
+
 @pytest.mark.parametrize("end", ["sys.exit(0)", "sys.exit()", "exit()", "quit()", "exit(0)", "raise SystemExit"])
 def test_a_script_may_say_that_it_is_done(printed, end):
     assert printed(f"import sys\nprint(1)\n{end}\nprint(2)", "", "1")[0].verdict == "pass"
