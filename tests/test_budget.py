@@ -1,8 +1,22 @@
 """How large the project may be: a bound on what a reader has to know, which only goes down."""
 
+from pathlib import Path
+
+import pytest
+
 from lib.core.config import KINDS, keys_of
 
+ROOT = Path(__file__).parents[1]
 CONFIG_KEYS = 309
+LINES = {"lib": 25_500, "judge": 7_150, "engine": 1_700, "pages": 3_200, "benchmarks": 4_000}  # of Python
+
+
+@pytest.mark.parametrize("wing", LINES)
+def test_no_wing_grows(wing):
+    """Programs that the judge is tested with do not count."""
+    files = [path for path in (ROOT / wing).rglob("*.py") if ROOT / "judge/data" not in path.parents]
+    lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in files)
+    assert lines <= LINES[wing], f"{wing} has {lines} lines: say what leaves for what came"
 
 
 def test_the_configs_have_no_more_keys():

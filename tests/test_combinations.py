@@ -176,6 +176,7 @@ def test_an_error_names_the_key_of_the_tuner(folders):
 def test_unsloth_is_refused_or_passed_over_by_name_before_weights_load(family, monkeypatch, caplog):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "set_device", lambda device: None)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     monkeypatch.setitem(sys.modules, "unsloth", None)  # an attempt to import it would end otherwise
     told = told_by(config_of("tiny", family, backend="unsloth"))
     assert start_backend(config_of("tiny", family, backend="auto")) == "plain"

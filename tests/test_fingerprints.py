@@ -50,7 +50,7 @@ def one_weight(base):
         (lambda base: edit(base / "tokenizer.json", normalizer={"type": "Lowercase"}), {TOKENIZER}),
         (lambda base: edit(base / "tokenizer_config.json", add_bos_token=True), {TOKENIZER}),
         (lambda base: (base / "vocab.json").write_text("{}"), {TOKENIZER}),
-        (lambda base: edit(base / "tokenizer_config.json", chat_template="other"), {TOKENIZER}),
+        (lambda base: edit(base / "tokenizer_config.json", chat_template="other"), set()),  # the one in use is told
         (lambda base: (base / "README.md").write_text("words"), set()),
         (lambda base: (base / "model.safetensors").touch(), set()),
     ],

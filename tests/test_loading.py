@@ -17,6 +17,7 @@ def gpu(monkeypatch):
     chosen = []
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "set_device", chosen.append)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
     monkeypatch.setenv("LOCAL_RANK", "3")
     return chosen
 
@@ -33,8 +34,10 @@ def model(**settings):
     return TrainedModel(name="any/model", adapters={"lora": {"r": 4}}, **settings)
 
 
-def test_a_process_takes_its_own_gpu_before_anything_is_loaded(gpu):
+def test_a_process_takes_its_own_gpu_before_anything_is_loaded(gpu, monkeypatch):
     assert start_backend(model(backend="plain")) == "plain" and gpu == [3]
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)  # each process sees one
+    assert start_backend(model(backend="plain")) == "plain" and gpu == [3, 0]
 
 
 @pytest.mark.parametrize("fails", ["raise RuntimeError('no triton here')", "raise ImportError('no triton here')"])

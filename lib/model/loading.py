@@ -42,7 +42,7 @@ def start_backend(config: Model) -> str:
     Chooses this process's GPU, before anything is loaded to one. Raises ConfigError for a driver that torch cannot use.
     """
     if torch.cuda.is_available():
-        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)) % torch.cuda.device_count())
     elif problem := _unusable_driver():
         raise ConfigError(problem)
     backend = config.backend
@@ -280,7 +280,7 @@ def _load_plain(config: Model) -> tuple[nn.Module, Any]:
     if config.attn_implementation:
         shared["attn_implementation"] = config.attn_implementation
     on_gpu = torch.cuda.is_available() and not config.starts_on_cpu
-    device = {"": int(os.environ.get("LOCAL_RANK", 0))} if on_gpu else None
+    device = {"": torch.cuda.current_device()} if on_gpu else None
     model = AutoModelForCausalLM.from_pretrained(config.name, dtype=dtype, device_map=device, **shared)
     return model, tokenizer
 

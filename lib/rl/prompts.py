@@ -3,13 +3,15 @@
 import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from engine import Completion
 from lib.core.config import ChatPrompts
 from lib.core.errors import ConfigError
 from lib.rl.reviews import Review
 from lib.text.templates import PLAIN, Outside, render, switch_thinking, system_notes, with_system
+
+if TYPE_CHECKING:  # it imports torch
+    from engine import Completion
 
 
 class Choice(NamedTuple):
@@ -125,7 +127,7 @@ class ChatRenderer:
         """Returns the ids of a prompt whose last message says `text` instead."""
         return self.ids(with_last_said(prompt.messages, text))
 
-    def next_prompt(self, prompt: Prompt, completion: Completion) -> None:
+    def next_prompt(self, prompt: Prompt, completion: "Completion") -> None:
         """Returns None: there is one attempt."""
 
     def after(self, written: Sequence[Any]) -> list[Prompt | None]:
@@ -144,7 +146,7 @@ class ChatRenderer:
         """Returns notes on chats that keep a system message of their own."""
         return system_notes(map(self.messages, rows), self.prompts.system)
 
-    def text(self, completion: Completion) -> str:
+    def text(self, completion: "Completion") -> str:
         """Decodes a completion without its end token; other special tokens stay visible to the judge."""
         return self.tokenizer.decode(completion.text_ids(), skip_special_tokens=False)
 

@@ -1,34 +1,32 @@
-"""Fingerprints of what a run is made of besides its config: a resume must see the same under the same names.
+"""Fingerprints of what a run is made of, beside its config: a resume must see the same under the same names.
 
-base weights    a local folder: its weights, config.json, generation_config.json and code in it; of a file above 64 MB
-                its size and 1,025 blocks, evenly spaced
-tokenizer       a local folder: the files of its tokenizer
+base weights    a local folder: its weights, config.json, generation_config.json and code of its own; of a file
+                above 64 MB its size and 1,025 blocks, evenly spaced
+tokenizer       a local folder: the files of its tokenizer, but for the chat template in them
 adapter in it   of model.adapter: its weights and settings, and which tokens end an answer
 chat template   the text in use
-reward          the source of reward, extractors and equality, and of the user's modules that it imports, without
-                comments and layout; of Rematch's rewards, that of the file each stands in
-
-A model of the Hugging Face Hub is known by the commit that was loaded. Times of files say nothing: an adapter names its
-base by this fingerprint on other machines, too.
+reward          the source of reward, extractors and equality, and of the modules of yours that it imports,
+                comments and layout aside; of Rematch's own rewards, that of the file each stands in
+A model of the Hugging Face Hub is known by the commit that was loaded.
 """
 
 import ast
-import contextlib
 import hashlib
 import inspect
 import json
 import sys
 import sysconfig
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from modulefinder import ModuleFinder
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 REWARD = "the reward's code"
 SMALL = 64_000_000  # bytes; files up to this size are read whole
 BLOCK = 4096
 BLOCKS = 1024
+TEMPLATE = "chat_template"
 STANDS_ON = "stands_on"  # on a base and in adapters trained on it: the adapter merged into it (lib/model/merging.py)
 WEIGHTS = "the base weights"
 BASE = ("*.safetensors", "*.bin", "*.pt", "*.gguf", "config.json", "generation_config.json", "*.py")
@@ -36,6 +34,7 @@ ADAPTER = ("adapter_*", "generation_config.json")
 TOKENIZER = (
     "tokenizer*", "special_tokens_map.json", "added_tokens.json", "vocab*", "merges.txt", "*.model", "*.tiktoken",
 )  # fmt: skip
+OURS = tuple(Path(__file__).resolve().parents[2] / name for name in ("engine", "judge", "lib", "pages"))
 
 
 def of_model(name: str | None, model: Any, tokenizer: Any) -> dict[str, str]:
@@ -63,25 +62,46 @@ def of_adapter(folder: Path) -> str:
 
 def of_code(functions: Iterable[Callable]) -> str:
     """Returns the fingerprint of the modules that define functions, and of the user's own modules they import."""
-    names: set[str] = set()
+    found: dict[str, str] = {}
     for function in functions:
         while isinstance(function, partial):
             function = function.func
-        names |= _with_imports(getattr(inspect.unwrap(function), "__module__", None) or "")
-    files = {getattr(sys.modules.get(name), "__file__", None) or "" for name in names}
-    return _hash(
-        *sorted(ast.dump(ast.parse(Path(file).read_bytes())).encode() for file in files if file.endswith(".py"))
-    )
+        module = sys.modules.get(getattr(inspect.unwrap(function), "__module__", ""))
+        if module is not None:
+            _add(module, found)
+    return _hash(json.dumps(found, sort_keys=True).encode())
 
 
-def _with_imports(name: str) -> set[str]:
-    """Returns the name of a module and, of a module that is the user's, the names of the user's that it imports."""
-    installed = {sysconfig.get_paths()[kind] for kind in ("stdlib", "purelib", "platlib")}
-    folders = [path for path in sys.path if not any(Path(path).is_relative_to(folder) for folder in installed)]
-    finder = ModuleFinder(folders, excludes=["engine", "judge", "lib", "pages"])
-    with contextlib.suppress(ImportError):  # of a package without an __init__.py, or of Rematch
-        finder.import_hook(name)
-    return {name, *finder.modules}
+def _add(module: ModuleType, found: dict[str, str]) -> None:
+    path = Path(getattr(module, "__file__", None) or "")
+    if module.__name__ in found or path.suffix != ".py":
+        return
+    tree = ast.parse(path.read_bytes())
+    found[module.__name__] = _hash(ast.dump(tree).encode())
+    if not any(path.resolve().is_relative_to(folder) for folder in OURS):
+        for name in _imported(tree, module):
+            if name in sys.modules and _is_own(sys.modules[name]):
+                _add(sys.modules[name], found)
+
+
+def _imported(tree: ast.Module, module: ModuleType) -> Iterator[str]:
+    """Yields the names of modules that a module imports, anywhere in it."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            package = (module.__package__ or "").split(".")
+            above = package[: len(package) - node.level + 1] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            yield base
+            yield from (f"{base}.{alias.name}" for alias in node.names)
+
+
+def _is_own(module: ModuleType) -> bool:
+    """Tells whether a module is the user's: not Python's, not installed, not Rematch's."""
+    path = Path(getattr(module, "__file__", None) or "/").resolve()
+    installed = (Path(sysconfig.get_paths()[name]).resolve() for name in ("stdlib", "purelib", "platlib"))
+    return path.suffix == ".py" and not any(path.is_relative_to(folder) for folder in (*OURS, *installed))
 
 
 def _of_files(folder: Path, patterns: Iterable[str]) -> str:
@@ -91,6 +111,8 @@ def _of_files(folder: Path, patterns: Iterable[str]) -> str:
 
 def _of_file(path: Path) -> str:
     size = path.stat().st_size
+    if path.name == "tokenizer_config.json":
+        return _without_template(path)
     with open(path, "rb") as file:
         if size <= SMALL:
             return _hash(file.read())
@@ -99,6 +121,14 @@ def _of_file(path: Path) -> str:
             file.seek((size - BLOCK) * number // BLOCKS)
             blocks.append(file.read(BLOCK))
     return _hash(str(size).encode(), *blocks)
+
+
+def _without_template(path: Path) -> str:
+    text = path.read_bytes()
+    try:
+        return _hash(json.dumps({k: v for k, v in json.loads(text).items() if k != TEMPLATE}, sort_keys=True).encode())
+    except (ValueError, AttributeError):
+        return _hash(text)
 
 
 def _hash(*parts: bytes) -> str:
