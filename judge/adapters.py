@@ -107,13 +107,16 @@ def verifiers_reward(completion: Any, info: dict, **state: Any) -> float:
 def lm_eval_results(doc: dict, results: Sequence[Any]) -> dict[str, float]:
     """Returns the metric `passed` of a row for lm-eval's `process_results`, {} without a score; by its `tests`."""
     texts = results[0] if isinstance(results[0], list) else results  # a filter may keep several samples
+    texts = [text if last_code(text) else f"{text}\n```" for text in texts]  # a stop text has cut the fence off
     found = scores(texts, [doc["tests"]] * len(texts), [_names_in(doc)] * len(texts))
     return {} if None in found else {"passed": sum(score == 1 for score in found) / len(found)}
 
 
 def _text_of(completion: Any) -> str:
     """Returns a text, or that of the last message; "" if this has none, as one that only calls a tool."""
-    said = completion if isinstance(completion, str) else completion[-1].get("content") or ""
+    said = completion if isinstance(completion, str) or not completion else completion[-1].get("content")
+    if not said:
+        return ""
     return said if isinstance(said, str) else "".join(part.get("text") or "" for part in said)
 
 

@@ -769,6 +769,12 @@ def test_changed_config_is_refused_by_key(tmp_path):
     assert "optimizer.lr: 1e-05 -> 2e-05; later: [] -> [1]; undo" in message and "seeds" not in message
     check_config(now, allow_change=True)
     check_config(now, may_differ=["seeds.n", "optimizer.lr", "later"])
+    (tmp_path / "run/config.yaml").write_text(
+        f"{own}optimizer: {{lr: 1.0e-05}}\nendpoint: {{headers: {{key: sk-1}}}}\n"
+    )
+    with pytest.raises(ConfigError, match=r"config: endpoint.*: changed \(not shown, it may hold a secret\)") as caught:
+        check_config(same)
+    assert "sk-1" not in str(caught.value)
     with pytest.raises(ConfigError, match=r"seeds\.n"):
         check_config(now, may_differ=["seeds.number", "optimizer", "later"])
     (tmp_path / "run/config.yaml").write_text(f"{own}optimizer: {{lr: 1.0e-05}}\nold: 1\n")  # unknown by now

@@ -26,6 +26,13 @@ MOST_LISTED = 20  # checkpoints in an error
 TRIAL = ".smoke"  # marks the directory of a trial run, which the next one may empty
 CARD = "README.md"  # of a model, beside its weights
 MANIFEST = "MANIFEST.json"
+SECRETS = (
+    "base_url",
+    "api_key_env",
+    "headers",
+    "extra_body",
+    "after_checkpoint",
+)  # keys shown nowhere
 # config keys that do not affect the results
 MAY_CHANGE = ("output_dir", "tracking", "reward.timeout_s", "train.after_checkpoint", "hub")
 
@@ -207,6 +214,9 @@ def check_config(config: Outputs, allow_change: bool = False, may_differ: Iterab
         whole = type(config).model_validate(before, extra="ignore").model_dump(mode="json")
     changes = dict(differences(whole, now))
     changes |= {key: change for key, change in differences(before, now) if change.endswith("-> 'absent'")}
+    for key, change in changes.items():
+        if any(name in key + change for name in SECRETS):
+            changes[key] = "changed (not shown, it may hold a secret)"
     changed = [
         f"{key}: {change}"
         for key, change in changes.items()

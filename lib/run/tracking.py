@@ -20,6 +20,7 @@ import yaml
 
 from lib.core.config import RunConfig
 from lib.core.errors import ConfigError
+from lib.run.directory import SECRETS
 from lib.run.runlog import is_number, write_whole
 
 Rows = list[dict[str, Any]]
@@ -32,7 +33,6 @@ VARIABLES = {
     "project": "WANDB_PROJECT", "name": "WANDB_NAME", "id": "WANDB_RUN_ID", "resume": "WANDB_RESUME",
     "dir": "WANDB_DIR", "mode": "WANDB_MODE",
 }  # fmt: skip
-SECRETS = {"base_url", "api_key_env", "headers", "extra_body", "after_checkpoint"}
 
 
 class Tracker:

@@ -98,6 +98,9 @@ def test_each_adapter_reads_what_its_framework_hands_over():
     assert adapters.verifiers_reward(completion=chat[0], info={"tests": TESTS}, answer="") == 1.0
     assert adapters.lm_eval_results({"tests": TESTS}, [[RIGHT, WRONG]]) == {"passed": 0.5}
     assert adapters.lm_eval_results({"tests": TESTS}, [WRONG]) == {"passed": 0.0}
+    stopped = RIGHT.rpartition("```")[0]  # by a task that stops at ```
+    assert adapters.lm_eval_results({"tests": TESTS}, [stopped]) == {"passed": 1.0}
+    assert adapters.trl_reward([[], stopped], [TESTS, TESTS]) == [0.0, 0.0]
 
 
 @long
