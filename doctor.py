@@ -224,7 +224,7 @@ def _devices(driver: list[str], seen: dict[str, Any]) -> Finding:
 
 
 def memory() -> Iterator[Finding]:
-    """Tells cores and memory, as far as a container may use them."""
+    """Reports cores and memory, where a container has limits those."""
     total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     limit = Path("/sys/fs/cgroup/memory.max")
     inside = limit.read_text().strip() if limit.is_file() else "max"

@@ -204,7 +204,7 @@ def recommendations(config: ScoreConfig, prompts: dict, attempts: dict, retry_to
 
 
 def is_roomy(tokens: float, budget: int) -> bool:
-    """Tells whether less than half of the budget is used, and a smaller one would gain something."""
+    """True if less than half of the budget is used, and a smaller one would gain something."""
     return tokens < budget / 2 and with_headroom(tokens) < budget
 
 

@@ -147,7 +147,7 @@ class Recorder:
 
 
 def is_ours(path: Path, root: Path) -> bool:
-    """Tells whether a file is one of the project's."""
+    """True if a file is one of the project's."""
     return path.is_relative_to(root) and not set(NOT_OURS) & set(path.relative_to(root).parts)
 
 

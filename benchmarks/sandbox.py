@@ -121,7 +121,7 @@ def worker_start(rung) -> float:
 
 
 def judged_by(rung, program: Program) -> bool:
-    """Tells whether a worker lets a program pass."""
+    """True if a worker lets a program pass."""
     with contextlib.closing(Worker(rung)) as worker:
         return worker.judge(program).passed
 

@@ -107,7 +107,7 @@ def execute(statements: list[ast.stmt], path: Path, names: dict[str, Any]) -> No
 
 
 def is_setting(node: ast.stmt) -> bool:
-    """Tells whether a statement sets something of a task, and is no part of its program."""
+    """True if a statement sets something of a task, and is no part of its program."""
     return isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id in SETTINGS
 
 
@@ -252,7 +252,7 @@ def passes(row: dict, program: str) -> int:
 
 
 def succeeds(run: Callable, item: Any, expected: Any) -> bool:
-    """Tells whether a program gives what is expected, within the time limit."""
+    """True if a program gives what is expected, within the time limit."""
     signal.signal(signal.SIGALRM, stop)
     signal.setitimer(signal.ITIMER_REAL, TIMEOUT_S)
     try:
@@ -275,7 +275,7 @@ def tidy(text: str) -> str:
 
 
 def same(found: Any, expected: Any) -> bool:
-    """Tells whether two values are equal and of one type: neither 1.0 for 1 nor a tuple for a list."""
+    """True if two values are equal and of one type: neither 1.0 for 1 nor a tuple for a list."""
     return found == expected and repr(found) == repr(expected)
 
 
@@ -296,7 +296,7 @@ def trivial_programs(row: dict) -> list[str]:
 
 
 def leaves_arguments_alone(row: dict, text: str) -> bool:
-    """Tells whether the solution's arguments are the same before and after the calls of a test."""
+    """True if the solution's arguments are the same before and after the calls of a test."""
     namespace: dict[str, Any] = {"__name__": "task"}
     exec(row["solution"], namespace)
     name, changed = row["entry_points"][0], []

@@ -80,7 +80,7 @@ def row_of(answer: str, clue: str, kind: str) -> dict:
 
 
 def works(kind: str, answer: str, source: str) -> bool:
-    """Tells whether the source gives the answer by this wordplay, without naming it."""
+    """True if the source gives the answer by this wordplay, without naming it."""
     wanted, given = ("".join(re.findall("[a-z]", text.lower())) for text in (answer, source))
     if answer in source.lower().split():
         return False

@@ -119,7 +119,7 @@ def summary(trials: list[JudgeTrial]) -> dict[str, Any]:
 
 
 def is_overpaid(trial: JudgeTrial) -> bool:
-    """Tells whether a judge gave more than is due; a judge of all or nothing gives nothing for a part."""
+    """True if a judge gave more than is due; a judge of all or nothing gives nothing for a part."""
     return trial.score is not None and trial.score > trial.due + 1e-6
 
 

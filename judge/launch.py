@@ -152,7 +152,7 @@ def without_packages(folders: tuple[str, ...]) -> tuple[list[str], list[str]]:
 
 
 def _is_private(folder: str) -> bool:
-    """Tells whether a folder, or one above it, is closed to the unprivileged user that root switches to."""
+    """True if a folder, or one above it, is closed to the unprivileged user that root switches to."""
     return any(not path.stat().st_mode & 0o001 for path in (Path(folder), *Path(folder).parents))
 
 

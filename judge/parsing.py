@@ -176,7 +176,7 @@ def as_number(text: str) -> Fraction | None:
 
 
 def is_name(text: str) -> bool:
-    """Tells whether `text`, left of an equals sign, is a name for the right side: `x`, `f(2)`, `AB`; not `17`."""
+    """True if `text`, left of an equals sign, is a name for the right side: `x`, `f(2)`, `AB`; not `17`."""
     if not text.strip() or len(text) > _LONGEST_NAME:
         return False
     text = _SUBSCRIPT.sub("", text)
@@ -200,7 +200,7 @@ def _composed(text: str) -> str:
 
 
 def same_answer(a: str, b: str) -> bool:
-    """Tells whether two extracted answers agree: neither is blank, and they are equal as numbers, or else up to case.
+    """True if two extracted answers agree: neither is blank, and they are equal as numbers, or else up to case.
 
     Two empty extractions never match, nor do two of which one has special characters that the other lacks. Wrappers
     that `peel` removes are ignored, and so are the quotes and the full stop of a text, the parentheses of `(B)`, more
@@ -228,7 +228,7 @@ def _plain_text(text: str) -> str:
 
 @lru_cache(maxsize=1000)  # a group repeats its answers, and rewards, metrics and evaluations ask for the same pair
 def unchanged(after: str, before: str) -> bool:
-    """Tells whether two extracted answers are one in whatever spelling, or both blank."""
+    """True if two extracted answers are one in whatever spelling, or both blank."""
     return peel(after) == peel(before) or same_answer(after, before)
 
 

@@ -155,7 +155,7 @@ class Quantity(NamedTuple):
     name: str = ""  # of the quantity: "x" in `x = 5`
 
     def same(self, other: "Quantity") -> bool:
-        """Tells whether the numbers are equal, with no conflict of units or names. Converts nothing."""
+        """True if the numbers are equal, with no conflict of units or names. Converts nothing."""
         if (self.is_letter or other.is_letter) and not (self.unit and other.unit):
             return False
         if (self.name and other.name and self.name != other.name) or not same_unit(self.unit, other.unit):
@@ -177,7 +177,7 @@ class Numeral(NamedTuple):
     end: int
 
     def is_stated_in(self, line: str, others: list["Numeral"]) -> bool:
-        """Tells whether a line of words states this number first; `others` only say of what: 18 apples for 3 kids."""
+        """True if a line of words states this number first; `others` only say of what: 18 apples for 3 kids."""
         around = (line[: self.start] + line[self.end :]).replace("**", "")
         if _VALUE_WORD.search(around) or _FORMULA.search(around) or line[self.end :][:1].isalnum():
             return False
@@ -188,7 +188,7 @@ class Numeral(NamedTuple):
 
 
 def same_unit(a: str, b: str) -> bool:
-    """Tells whether two units are the same, or one is missing; plain degrees may be those of any scale."""
+    """True if two units are the same, or one is missing; plain degrees may be those of any scale."""
     return not a or not b or a == b or (a[0] == b[0] == "°" and "°" in (a, b))
 
 

@@ -154,7 +154,7 @@ class Worker:
         return self._run_script(program, source, stdin, most_output)[0]
 
     def is_healthy(self) -> bool:
-        """Tells whether a correct program is judged correct."""
+        """True if a correct program is judged correct."""
         try:
             return self._judge_tests(_RIGHT, may_ask=False).passed
         except WorkerLost:

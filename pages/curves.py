@@ -94,7 +94,7 @@ def moving_mean(values: Iterable[float]) -> list[float]:
 
 
 def repeats_accuracy(chart: LineChart, runs: Sequence[RunFolder]) -> bool:
-    """Tells whether the chart shows a reward that is nothing but exact match."""
+    """True if the chart shows a reward that is nothing but exact match."""
     pairs = {key: key.replace("reward", "acc") for key in chart.series if key.startswith("reward")}
     rows = [row for run in runs for row in run.metrics]
     return bool(pairs) and all(row.get(key) == row.get(accuracy) for key, accuracy in pairs.items() for row in rows)

@@ -71,7 +71,7 @@ def of_swaps(rows: list[dict]) -> list[str]:
 
 
 def _counted(row: dict, cut: str) -> str:
-    """Tells how much was measured, followed by `cut`."""
+    """Says how much was measured, followed by `cut`."""
     return f"{samples_of([row])}, {cut}"
 
 

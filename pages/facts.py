@@ -40,7 +40,7 @@ def facts_of(run: RunFolder) -> Facts:
 
 
 def reward_in_words(reward: dict) -> str:
-    """Tells what is paid: the function, what it reads of a text, and the form that the text must have."""
+    """Describes what is paid: the function, what it reads of a text, and the form that the text must have."""
     if not reward.get("fn"):
         return ""
     form = {None: "", "free": ", no format declared"}.get(reward.get("format"), f", format {reward.get('format')}")

@@ -180,7 +180,7 @@ def in_points(row: dict, key: str, above: str, level: str, below: str, lead: str
 
 
 def plays(rows: list[dict], is_mean: bool = False) -> str:
-    """Tells what was learned, and whether it beats the opponent."""
+    """Says what was learned, and whether it beats the opponent."""
     now, before = rows[-1], rows[0]
     went = f"went from {percent(before['acc'])} to" if len(rows) > 1 else "is"
     text = f"{'pass' if is_mean else 'Pass'}@1 on held-out questions {went} {percent(now['acc'])}"

@@ -41,7 +41,7 @@ class RunFolder:
 
     @property
     def is_free(self) -> bool:
-        """Tells whether the config declares no format, so that whatever has an answer counts as well-formed."""
+        """True if the config declares no format, so that whatever has an answer counts as well-formed."""
         reward = self.config.get("reward") or {}
         return {each.get("format") for each in (reward.get("by_task") or {"": reward}).values()} == {"free"}
 
@@ -83,7 +83,7 @@ class RunFolder:
 
     @property
     def status(self) -> str:
-        """Tells in words how far the run came."""
+        """Says how far the run came."""
         if not self.metrics:
             return "nothing trained yet"
         last = self.metrics[-1]
@@ -106,7 +106,7 @@ class RunFolder:
         return f"stage {'I' * row['stage']}, " if is_staged else ""
 
     def place(self, row: dict) -> str:
-        """Tells the step of a row, in its stage and in the run: `stage II, step 30 (step 100 of 170)`."""
+        """The step of a row, in its stage and in the run: `stage II, step 30 (step 100 of 170)`."""
         step, own = self.global_step(row), f"{self.stage_of(row)}step {row['step']}"
         if step == row["step"]:
             return own
@@ -128,7 +128,7 @@ class RunReader:
         self._board: tuple[int, int, int] | None = None  # the scoreboard's stamp at the last read
 
     def is_changed(self) -> bool:
-        """Tells whether a stream or the scoreboard has changed since the last `read`."""
+        """True if a stream or the scoreboard has changed since the last `read`."""
         return self._board != _stamp(self._scoreboard) or any(tail.is_changed() for tail in self._tails.values())
 
     @property
@@ -195,7 +195,7 @@ class _Tail:
         return [(stat.st_ino, stat.st_size) for _, stat in self._files()] != self._seen
 
     def _is_as_it_was(self, path: Path, stat: os.stat_result) -> bool:
-        """Tells whether what was read of a file is still there: a resumed run cuts its files, and writes on."""
+        """True if what was read of a file is still there: a resumed run cuts its files, and writes on."""
         start, begins = self._last.get(stat.st_ino, (0, b""))
         return stat.st_size >= self._done.get(stat.st_ino, 0) and _bytes_at(path, start).startswith(begins)
 

@@ -197,7 +197,7 @@ def scoreboards(runs: Sequence[RunFolder]) -> list[PageSection]:
 
 
 def help_in_words(assisted: dict) -> str:
-    """Tells what became of a teacher's hints and solutions."""
+    """Describes what became of a teacher's hints and solutions."""
     counts = Counter(assisted)
     dropped = sum(counts[name] for name in counts if name.startswith("hints_dropped_"))
     failed = counts["hints_failed"] + counts["solutions_failed"]

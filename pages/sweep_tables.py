@@ -232,7 +232,7 @@ def paired_cells(results: list[dict], baseline: list[dict]) -> list[str]:
 
 
 def level_cell(results: list[dict]) -> str:
-    """Tells in how many runs the level was reached, and the median of the tokens that it took."""
+    """Says in how many runs the level was reached, and the median of the tokens that it took."""
     reached = list(by_seed(LEVEL, results).values())
     tokens = f"{median(reached):,.0f}, " if reached else ""
     return f"{tokens}{len(reached)} of {len(results)}"
@@ -284,7 +284,7 @@ class ConditionVerdict:
 
     @property
     def holds(self) -> bool:
-        """Tells whether every run meets the condition, and there is one."""
+        """True if every run meets the condition, and there is one."""
         return self.met == self.n > 0
 
 

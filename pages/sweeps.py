@@ -99,7 +99,7 @@ def distinct(runs: Runs) -> list[Job]:
 
 
 def parallel_in_words(config: SweepConfig) -> str:
-    """Tells how many jobs run at once."""
+    """Says how many jobs run at once."""
     return f"{config.parallel} at once" if config.parallel else f"as many at once as {cores()} cores have threads for"
 
 
@@ -127,7 +127,7 @@ class Schedule:
 
     @property
     def is_over(self) -> bool:
-        """Tells whether no job is running and none will start."""
+        """True if no job is running and none will start."""
         return not self._running and (self.is_stopping or not self._left)
 
     def startable(self) -> Iterator[Job]:
@@ -222,7 +222,7 @@ class JobLog:
                      "has_folder": job.folder.exists()})  # fmt: skip
 
     def is_done(self, job: Job) -> bool:
-        """Tells whether a job succeeded and its folder still exists. Raises ConfigError if another command made it."""
+        """True if a job succeeded and its folder still exists. Raises ConfigError if another command made it."""
         end = self._ends.get(job.name)
         if end is None or end["exit_code"] or (end.get("has_folder") and not job.folder.exists()):
             return False
@@ -351,7 +351,7 @@ def read_run(job: Job, config: SweepConfig) -> dict:
 
 
 def _is_before(step: dict, evaluation: dict) -> bool:
-    """Tells whether a step was done by the time of an evaluation."""
+    """True if a step was done by the time of an evaluation."""
     return step.get("global_step", step["step"]) <= evaluation["global_step"]
 
 

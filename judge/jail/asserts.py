@@ -53,12 +53,12 @@ def noting(text: str, name: str) -> Code:
 
 
 def _is_straight(node: ast.stmt) -> bool:
-    """Tells whether a statement has no block. An assert's message must be constant: computing it could raise first."""
+    """True if a statement has no block. An assert's message must be constant: computing it could raise first."""
     return isinstance(node, _SIMPLE) and isinstance(getattr(node, "msg", None), ast.Constant | None)
 
 
 def _fails(node: ast.AST | None) -> bool:
-    """Tells whether a statement is an assert that cannot hold, such as the line after a call that must raise."""
+    """True if a statement is an assert that cannot hold, such as the line after a call that must raise."""
     if isinstance(node, _BLOCKS):
         return any(map(_fails, node.body))
     if isinstance(node, ast.Raise):
@@ -68,7 +68,7 @@ def _fails(node: ast.AST | None) -> bool:
 
 
 def _asserts(node: ast.AST) -> bool:
-    """Tells whether a node contains an assert, ignoring those inside functions."""
+    """True if a node contains an assert, ignoring those inside functions."""
     return isinstance(node, ast.Assert) or (
         not isinstance(node, _FUNCTIONS) and any(map(_asserts, ast.iter_child_nodes(node)))
     )
@@ -99,7 +99,7 @@ def _ending(nodes: list[ast.AST]) -> Iterator[ast.AST]:
 
 
 def _is_to_raise(node: ast.AST) -> bool:
-    """Tells whether a statement is a `with assertRaises(...)` of unittest whose last statement is an assert.
+    """True if a statement is a `with assertRaises(...)` of unittest whose last statement is an assert.
 
     Such an assert is itself expected to raise. If a statement follows it, that one may be what must raise.
     """
@@ -117,7 +117,7 @@ def _raising(nodes: list[ast.AST]) -> Iterator[ast.AST]:
 
 
 def _looks(handler: ast.ExceptHandler) -> bool:
-    """Tells whether a handler acts on what it catches: more than leaving the block, printing or re-raising."""
+    """True if a handler acts on what it catches: more than leaving the block, printing or re-raising."""
     return not any(isinstance(each, ast.Raise) for each in ast.walk(handler)) and any(
         not isinstance(part, ast.Pass | ast.Continue | ast.Break)
         and not (isinstance(part, ast.Expr | ast.Return) and isinstance(part.value, ast.Constant | None))

@@ -284,7 +284,7 @@ class _Calls:
         return self._loop.run_until_complete(wait())
 
     def _is_own(self, result: Any, request: dict) -> bool:
-        """Tells whether a result's class extends a builtin and, if a method was called, is the receiver's class."""
+        """True if a result's class extends a builtin and, if a method was called, is the receiver's class."""
         return wire.extends_plain(result) and ("f" in request or type(result) is type(self._kept[request["h"]]))
 
     def _function(self, name: str) -> Any:

@@ -104,7 +104,7 @@ def drop_user(user: int) -> None:
 
 
 def has_capabilities(numbers: Iterable[int]) -> bool:
-    """Tells whether this process has all these Linux capabilities."""
+    """True if this process has all these Linux capabilities."""
     try:
         with open("/proc/self/status") as file:
             effective = next(int(line.split()[1], 16) for line in file if line.startswith("CapEff:"))
@@ -203,17 +203,17 @@ def _numbers(path: str, *otherwise: float) -> list[float]:
 
 
 def counts_from_here(user: int) -> bool:
-    """Tells whether the process limit counts this user namespace's processes only, as since Linux 5.14."""
+    """True if the process limit counts this user namespace's processes only, as since Linux 5.14."""
     return _forks_within(user, 16)
 
 
 def bounds_processes(user: int) -> bool:
-    """Tells whether the process limit applies to `user` here: root is exempt, also in a user namespace of its own."""
+    """True if the process limit applies to `user` here: root is exempt, also in a user namespace of its own."""
     return not _forks_within(user, 1)
 
 
 def can_become(user: int) -> bool:
-    """Tells whether this process may switch to `user`."""
+    """True if this process may switch to `user`."""
     pid = os.fork()
     if pid:
         return os.waitpid(pid, 0)[1] == 0
@@ -224,7 +224,7 @@ def can_become(user: int) -> bool:
 
 
 def _forks_within(user: int, limit: int) -> bool:
-    """Tells whether `user` can start a process under a limit of `limit` processes."""
+    """True if `user` can start a process under a limit of `limit` processes."""
     pid = os.fork()
     if pid:
         return os.waitpid(pid, 0)[1] == 0

@@ -47,7 +47,7 @@ class RemoteProgram(Protocol):
 
 
 def is_changeable(value: Any) -> bool:
-    """Tells whether a value may be changed by a call that it is passed to."""
+    """True if a value may be changed by a call that it is passed to."""
     return isinstance(value, (list, dict, set, bytearray, deque)) or hasattr(value, "__array__")
 
 

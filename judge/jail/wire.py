@@ -259,7 +259,7 @@ class WireDecoder:
 
 
 def extends_plain(value: Any) -> bool:
-    """Tells whether a value's class is not a plain type but extends one."""
+    """True if a value's class is not a plain type but extends one."""
     return type(value) not in _PLAIN and isinstance(value, tuple(_PLAIN))
 
 

@@ -64,7 +64,7 @@ def label_of(row: dict, rows: list[dict], between: str = ", ") -> str:
 
 
 def fresh_draw(row: dict) -> str:
-    """Tells whether a second attempt is worth more than another first one; "" if the row has no such numbers."""
+    """True if a second attempt is worth more than another first one; "" if the row has no such numbers."""
     if row.get("revised_minus_fresh") is None:
         return ""
     parts = []
@@ -83,7 +83,7 @@ def _in_brackets(row: dict, key: str, sign: str) -> str:
 
 
 def one_after_another(row: dict) -> list[str]:
-    """Tells of k attempts in a chat and of k first attempts how often one is right, for k above 1; repeated answers."""
+    """How often one of k attempts in a chat, and one of k first attempts, is right, for k above 1; repeated answers."""
     lines = []
     for part in row.get("success_at_k", ())[1:]:
         values = []

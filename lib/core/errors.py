@@ -127,7 +127,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def is_lost_process(error: BaseException) -> bool:
-    """Tells whether another process of the run has ended: in the words of gloo, of NCCL, or of torch's store."""
+    """True if another process of the run has ended: in the words of gloo, of NCCL, or of torch's store."""
     named = type(error).__name__ in ("DistBackendError", "DistNetworkError", "DistStoreError")
     return named or any(words in str(error) for words in ("Connection closed by peer", "Connection reset by peer"))
 

@@ -71,7 +71,7 @@ class Interrupts:
 
     @property
     def is_leavable(self) -> bool:
-        """Tells whether the current work may be abandoned, since the next start does it again."""
+        """True if the current work may be abandoned, since the next start does it again."""
         return self in _leavable
 
     def note(self, number: int) -> None:

@@ -34,7 +34,7 @@ class Template:
 
     @property
     def knows_tools(self) -> bool:
-        """Tells whether the template shows tools to the model."""
+        """True if the template shows tools to the model."""
         tool = {"type": "function", "function": {"name": PROBE, "description": "", "parameters": {}}}
         try:
             return PROBE in self.render([{"role": "user", "content": "x"}], [tool])
@@ -43,7 +43,7 @@ class Template:
 
     @property
     def knows_results(self) -> bool:
-        """Tells whether the template has a role for tool results, also without native calls."""
+        """True if the template has a role for tool results, also without native calls."""
         chat = [("user", "x"), ("assistant", "y"), ("tool", PROBE)]
         try:
             return PROBE in self.render([{"role": role, "content": content} for role, content in chat], [])

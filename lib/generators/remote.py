@@ -153,7 +153,7 @@ def remote_of(section: str, config: RLConfig, kept: Path, warn: Callable[[str], 
 
 
 def _is_gone(outcome: Outcome) -> bool:
-    """Tells whether an outcome indicates that the server is down; a request refused for its content does not."""
+    """True if an outcome indicates that the server is down; a request refused for its content does not."""
     return isinstance(outcome, ReplyError) and outcome.kind != "refused"
 
 

@@ -99,7 +99,7 @@ class CachedGenerator:
         self.generator, self.replies, self.name = generator, replies, generator.name
 
     def knows(self, request: Request) -> bool:
-        """Tells whether the reply to this request is stored."""
+        """True if the reply to this request is stored."""
         return self._key(request) in self.replies
 
     async def reply(self, request: Request) -> Reply:

@@ -369,7 +369,7 @@ def _peft_config(tuner: Tuner, targets: str | list[str], seed: int) -> Any:
 
 
 def _is_target(layer: str, target: str) -> bool:
-    """Tells whether `target` selects `layer`, by peft's rule: it is the whole name, or its end after a dot."""
+    """True if `target` selects `layer`, by peft's rule: it is the whole name, or its end after a dot."""
     return layer == target or layer.endswith(f".{target}")
 
 

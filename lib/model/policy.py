@@ -72,7 +72,7 @@ class Policy(nn.Module):
 
     @property
     def masks_are_quick(self) -> bool:
-        """Tells whether texts are scored with masks: only with sdpa, which both forwards then use.
+        """True if texts are scored with masks: only with sdpa, which both forwards then use.
 
         Not with Unsloth, which is chosen for its own training path.
         """
@@ -110,7 +110,7 @@ class Policy(nn.Module):
         return replace(self._head, temperature=temperature)
 
     def sharing_pays(self, trunk: int, branches: list[int]) -> bool:
-        """Tells whether one forward of a trunk with all branches costs less than one per branch; lengths in tokens.
+        """True if one forward of a trunk with all branches costs less than one per branch; lengths in tokens.
 
         Fewer tokens pass through the matrices, but the branches attend to each other too, masked or not, whereas plain
         causal attention skips one half.
@@ -193,7 +193,7 @@ class Policy(nn.Module):
 
     @functools.cached_property
     def takes_padding(self) -> bool:
-        """Tells whether padding on the left is ignored, which it is not if recurrent layers read or count it.
+        """True if padding on the left is ignored, which it is not if recurrent layers read or count it.
 
         Measured on a short text, whose last token is decoded with the cache.
         """
@@ -232,7 +232,7 @@ class Policy(nn.Module):
 
     @property
     def is_reference(self) -> bool:
-        """Tells whether every adapter is off now."""
+        """True if every adapter is off now."""
         own = self.shelf or ()
         return all(layer._disable_adapters for layer in self._adapted) and not any(adapter.is_on for adapter in own)
 
@@ -382,7 +382,7 @@ def _put_back(weights: list[tuple[nn.Parameter, torch.Tensor]]) -> None:
 
 
 def attends_to_everything(model: nn.Module) -> bool:
-    """Tells whether every layer of `model` attends to its whole past, through transformers' own interface alone.
+    """True if every layer of `model` attends to its whole past, through transformers' own interface alone.
 
     Then a mask (B, 1, Q, T) can say what each token sees, and any cache that stores keys and values will do.
     """
@@ -404,7 +404,7 @@ def attends_to_everything(model: nn.Module) -> bool:
 
 
 def runs_foreign_layers(backbone: nn.Module) -> bool:
-    """Tells whether Unsloth has replaced the forwards of `backbone`'s classes with its own, as it does on a GPU.
+    """True if Unsloth has replaced the forwards of `backbone`'s classes with its own, as it does on a GPU.
 
     These support neither masks (B, 1, Q, T) nor any cache but their own.
     """

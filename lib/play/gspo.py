@@ -140,7 +140,7 @@ class GspoRun:
             yield session
 
     def unfinished(self) -> bool:
-        """Tells whether there are steps left."""
+        """True if there are steps left."""
         return self.progress.stage == 1 and self.progress.step < self.steps
 
     def play(self) -> list[Game]:

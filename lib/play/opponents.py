@@ -41,7 +41,7 @@ class OpponentAnswer:
 
     @property
     def is_right(self) -> bool | None:
-        """Tells whether the answer is right; None if unknown."""
+        """True if the answer is right; None if unknown."""
         return None if self.verdict is None else self.verdict.match
 
 
@@ -61,7 +61,7 @@ class Game:
 
     @property
     def result(self) -> tuple[bool | None, bool | None]:
-        """Tells whether the policy's first answer and the opponent's are right; None where that could not be judged."""
+        """True if the policy's first answer and the opponent's are right; None where that could not be judged."""
         first = self.group.answers[0].verdict
         return (first.match if first.scored else None), self.opponent.is_right
 

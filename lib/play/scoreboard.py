@@ -146,7 +146,7 @@ class Frontier:
         self._keys: dict[str, None] = {}
 
     def is_new(self, key: str) -> bool:
-        """Tells whether a key is new, and remembers it."""
+        """True if a key is new, and remembers it."""
         return key not in self._keys and self._keys.setdefault(key) is None
 
     def state_dict(self) -> dict[str, Any]:

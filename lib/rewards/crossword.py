@@ -39,7 +39,7 @@ def enumerated(value: object) -> list[int]:
 
 
 def has_words(text: str, lengths: list[int]) -> bool:
-    """Tells whether `text` is nothing but words of these lengths, a blank or hyphen between them, in either case.
+    """True if `text` is nothing but words of these lengths, a blank or hyphen between them, in either case.
 
     An apostrophe is no letter. Accents are dropped; full-width letters and those of other alphabets do not count.
     """
@@ -49,7 +49,7 @@ def has_words(text: str, lengths: list[int]) -> bool:
 
 
 def mentions(text: str, gold: str, mode: str) -> bool:
-    """Tells whether the letters `gold` occur in `text`: anywhere, within one run of letters, or as a whole run."""
+    """True if the letters `gold` occur in `text`: anywhere, within one run of letters, or as a whole run."""
     runs = re.findall("[A-Z]+", _typed(text, "NFKD"))
     if mode == "any":
         return gold in "".join(runs)

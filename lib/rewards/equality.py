@@ -2,7 +2,7 @@
 
 
 def equal(prediction: str, target: str) -> bool:
-    """Tells whether two formulae are equal, to 50 decimal places."""
+    """True if two formulae are equal, to 50 decimal places."""
     from math_verify import LatexExtractionConfig, LatexNormalizationConfig, parse, verify
 
     # with units on, math-verify drops any final s, t, h, ab, per and more as a unit: 2t would be 2

@@ -120,7 +120,7 @@ def math_match(prediction_answers, target_answers, *, reading="tolerant") -> lis
 
 
 def _same_canonical(prediction: str, target: str) -> bool:
-    """Tells whether the forms are equal, and the formulae too: without its blank 1 8 would be 18."""
+    """True if the forms are equal, and the formulae too: without its blank 1 8 would be 18."""
     return canonical(prediction) == canonical(target) and math(prediction, target)
 
 
@@ -214,13 +214,13 @@ def _is_bare_formula(text: str) -> bool:
 
 @register_matcher("exact")
 def exact(prediction: str, target: str) -> bool:
-    """Tells whether two answers are equal but for letter case, or equal as numbers: `judge.parsing.same_answer`."""
+    """True if two answers are equal but for letter case, or equal as numbers: `judge.parsing.same_answer`."""
     return same_answer(prediction, target)
 
 
 @register_matcher("math")
 def math(prediction: str, target: str) -> bool:
-    r"""Tells whether `exact` holds, or math-verify finds the formulae equal: `2\sqrt{3}`, `2√3` and `2*sqrt(3)` are
+    r"""True if `exact` holds, or math-verify finds the formulae equal: `2\sqrt{3}`, `2√3` and `2*sqrt(3)` are
     `\sqrt{12}`.
 
     If one of the two states a number, the other must state it, too: `2 + 3` and `\sqrt{25}`, which may stand in the
@@ -347,7 +347,7 @@ def _elements(text: str) -> tuple[str, list[str]] | None:
 
 
 def _closes_last(text: str) -> bool:
-    """Tells whether the bracket that opens `text` is closed at its end, not before."""
+    """True if the bracket that opens `text` is closed at its end, not before."""
     depth = 0
     for bracket in _BRACKET.finditer(text):
         depth += (bracket[0] in "([{⟨") - (bracket[0] in ")]}⟩")
@@ -393,7 +393,7 @@ def _bases(text: str) -> list[tuple[str, str]]:
 
 
 def _is_less_done(answer: str, gold: str) -> bool:
-    """Tells whether `answer` leaves more to work out than `gold`, as one that restates the question does."""
+    """True if `answer` leaves more to work out than `gold`, as one that restates the question does."""
     if not {*_OPERATOR.findall(answer)} <= {*_OPERATOR.findall(gold)}:
         return True
     counted = [_PRODUCT, _POWER]
@@ -416,7 +416,7 @@ def _letters(text: str) -> int:
 
 
 def _has_whole_quotient(text: str) -> bool:
-    r"""Tells whether an exact division of integers is left to do, as in `\frac{6x}{2}`."""
+    r"""True if an exact division of integers is left to do, as in `\frac{6x}{2}`."""
     quotients = ((int(a or c), int(b or d)) for a, b, c, d in _QUOTIENT.findall(text))
     return any(bottom and top % bottom == 0 for top, bottom in quotients)
 

@@ -153,7 +153,7 @@ def _is_finite(number: Real) -> bool:
 
 
 def _is_alike(value: Any, default: Any) -> bool:
-    """Tells whether an option's value has the type of its default; an integer passes for a float, anything for None."""
+    """True if an option's value has the type of its default; an integer passes for a float, anything for None."""
     if isinstance(default, float):
         return isinstance(value, Real) and not isinstance(value, bool)
     return default is None or type(value) is type(default)

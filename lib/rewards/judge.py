@@ -46,7 +46,7 @@ class Verdict(NamedTuple):
         return not peel(self.answer)
 
     def unchanged_from(self, before: "Verdict") -> bool:
-        """Tells whether an attempt left its answer as it was, in whatever spelling.
+        """True if an attempt left its answer as it was, in whatever spelling.
 
         Never where one of the two is right and the other is not: 18 may be spelled as 18 dollars, and as 18 cents, and
         programs of which one writes `a` and the other `A` are two.
@@ -55,7 +55,7 @@ class Verdict(NamedTuple):
         return not (is_judged and self.match != before.match) and unchanged(self.answer, before.answer)
 
     def repeats(self, earlier: Iterable["Verdict"]) -> bool:
-        """Tells whether the answer is one of the earlier ones, in whatever spelling; a blank one is none."""
+        """True if the answer is one of the earlier ones, in whatever spelling; a blank one is none."""
         return not self.is_blank and any(map(self.unchanged_from, earlier))
 
 
@@ -197,7 +197,7 @@ class Judge:
         return [text_of(self._target_of(row)), self.answer_of(row)] if self.target_field else []
 
     def tells(self, text: str, row: Mapping[str, Any]) -> bool:
-        """Tells whether `text` gives away the right answer of a row, as a whole or by what extractors find in it.
+        """True if `text` gives away the right answer of a row, as a whole or by what extractors find in it.
 
         Always False where tests decide.
         """

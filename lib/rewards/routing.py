@@ -103,7 +103,7 @@ class JudgeByTask(Judge):
         return self._of(row).secrets(row)
 
     def tells(self, text: str, row: Mapping[str, Any]) -> bool:
-        """Tells whether `text` gives away the right answer of a row."""
+        """True if `text` gives away the right answer of a row."""
         return self._of(row).tells(text, row)
 
     @property

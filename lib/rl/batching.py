@@ -52,7 +52,7 @@ def sequences(
     result: list[PackedSequence] = []
 
     def is_read(node: Node | None) -> bool:
-        """Tells whether a sequence holds the prompt of a group, and with it the answer that it continues."""
+        """True if a sequence holds the prompt of a group, and with it the answer that it continues."""
         if node is None or not node.group.prompt.continues:
             return False
         return any(is_learned(number) or is_read(following.get(number)) for number in node.numbers)

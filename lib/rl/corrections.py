@@ -68,7 +68,7 @@ class CorrectionPrompts:
 
     @property
     def reads_verdicts(self) -> bool:
-        """Tells whether what follows an answer depends on its verdict, or is found for many answers at once."""
+        """True if what follows an answer depends on its verdict, or is found for many answers at once."""
         return self.feedback is not None or self.stop != "never"
 
     def without_feedback(self) -> "CorrectionPrompts":
@@ -92,7 +92,7 @@ class CorrectionPrompts:
         ]
 
     def _is_last(self, answer: Written) -> bool:
-        """Tells whether the rule ends a chat behind an attempt, or behind the check of one."""
+        """True if the rule ends a chat behind an attempt, or behind the check of one."""
         if answer.prompt.review is None:
             return self.stop == "verdict" and answer.verdict.match
         return self.stop == "self" and answer.verdict.answer == RIGHT

@@ -163,12 +163,12 @@ class Curriculum:
 
     @property
     def chooses(self) -> bool:
-        """Tells whether outcomes decide which prompts come."""
+        """True if outcomes decide which prompts come."""
         return bool(self.settings.weighting or self.settings.replay)
 
     @property
     def reads_outcomes(self) -> bool:
-        """Tells whether outcomes decide anything, or are in the metrics; otherwise they need not be worked out."""
+        """True if outcomes decide anything, or are in the metrics; otherwise they need not be worked out."""
         return self.chooses or self.settings.easy_pool is not None
 
     @property

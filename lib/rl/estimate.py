@@ -78,7 +78,7 @@ def _micro_batch(length: int, count: int, most: int) -> tuple[int, int]:
 
 
 def shares_prompts(skeleton: torch.nn.Module) -> bool:
-    """Tells whether answers to one prompt are trained in one sequence."""
+    """True if answers to one prompt are trained in one sequence."""
     return attends_to_everything(skeleton) and skeleton.config._attn_implementation == "sdpa"
 
 

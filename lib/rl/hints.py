@@ -81,7 +81,7 @@ def clean(text: str) -> Cleaned:
 
 
 def leaks(hints: Sequence[str], prompts: Sequence[Prompt], judge: Judge) -> list[bool]:
-    """Tells of each hint whether it reveals the answer to the prompt: contains it, or would itself be judged right."""
+    """For each hint, True if it reveals the answer to the prompt: contains it, or would itself be judged right."""
     rows, questions = [prompt.row for prompt in prompts], [prompt.question for prompt in prompts]
     with phase("reward"):
         verdicts = judge(hints, rows, questions)
@@ -92,7 +92,7 @@ def leaks(hints: Sequence[str], prompts: Sequence[Prompt], judge: Judge) -> list
 
 
 def gives_away(hint: str, secrets: list[str], question: str = "") -> bool:
-    """Tells whether the hint contains one of the secrets (right answers), ignoring whitespace and case.
+    """True if the hint contains one of the secrets (right answers), ignoring whitespace and case.
 
     A number is found however it is written, in digit groups and words, too. An answer of one character occurs in many
     sentences: it counts where the hint states it as an answer, or where the question does not contain it.
@@ -115,12 +115,12 @@ def gives_away(hint: str, secrets: list[str], question: str = "") -> bool:
 
 
 def _stands(secret: str, text: str, fewest: int = 1) -> bool:
-    """Tells whether a text contains the secret as a whole word or number."""
+    """True if a text contains the secret as a whole word or number."""
     return len(secret) >= fewest and re.search(rf"(?<![\w.]){re.escape(secret)}(?!\w|\.\d)", text) is not None
 
 
 def _tells_character(secret: str, said: str, asked: str) -> bool:
-    """Tells whether a hint gives away a digit, in figures or by name, or another single character."""
+    """True if a hint gives away a digit, in figures or by name, or another single character."""
     spelled = rf"(?:{re.escape(secret)}|{_ONES[int(secret)]})" if secret.isdigit() else re.escape(secret)
     if re.search(rf"{_STATES}[^\w\s]{{0,3}}{spelled}(?!\w|\.\d|,\d|[^\w\s]\d| of\b| [a-z]+ing\b)", said):
         return True
@@ -134,7 +134,7 @@ def _tells_character(secret: str, said: str, asked: str) -> bool:
 
 
 def _tells_letter(secret: str, hint: str, question: str) -> bool:
-    """Tells whether a hint gives away a letter: an option, a variable, a grade. `A hint` and `I think` are words."""
+    """True if a hint gives away a letter: an option, a variable, a grade. `A hint` and `I think` are words."""
     word = r"(?! [a-z])" if secret in "ai" else ""
     alone = rf"(?<![\w'.-])(?i:{secret})(?![\w'-]|\.\w){word}"
     capital = rf"(?<![\w'.-]){secret.upper()}(?![\w'-]|\.\w){word}"

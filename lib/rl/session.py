@@ -351,7 +351,7 @@ class Session:
         self.policy.temperature = temperature_at(generation.temperature, schedule, self.global_step)
 
     def _ends_stage(self) -> bool:
-        """Tells whether the last step of a stage is done: its end has its own evaluation and checkpoint."""
+        """True if the last step of a stage is done: its end has its own evaluation and checkpoint."""
         return (self.progress.stage, self.progress.step) in [(stage.number, stage.steps) for stage in self.stages]
 
     def keep_texts(self, rows: list[dict]) -> None:

@@ -59,7 +59,7 @@ class Task(Generic[TaskConfig]):
         return self.prompts.prompt(row).ids
 
     def fits(self, row: dict) -> bool:
-        """Tells whether a row's first prompt is within the budget."""
+        """True if a row's first prompt is within the budget."""
         return len(self.prompt_ids(row)) <= self.config.prompt_limit[1]
 
     def sampling(

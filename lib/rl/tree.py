@@ -58,7 +58,7 @@ class Group:
 
     @property
     def matches(self) -> list[bool]:
-        """Tells for each answer whether it is right; one that could not be judged is not."""
+        """For each answer, True if it is right; one that could not be judged is not."""
         return [answer.verdict.scored and answer.verdict.match for answer in self.answers]
 
 
@@ -76,7 +76,7 @@ class Node:
 
     @property
     def is_attempt(self) -> bool:
-        """Tells whether its answers are attempts, and no reviews."""
+        """True if its answers are attempts, and no reviews."""
         return self.group.role == ATTEMPT
 
     @property
@@ -130,7 +130,7 @@ class Renderer(Protocol):
 
     @property
     def reads_verdicts(self) -> bool:
-        """Tells whether what follows an answer depends on its verdict, or is found for many answers at once."""
+        """True if what follows an answer depends on its verdict, or is found for many answers at once."""
 
     def next_prompt(self, prompt: Prompt, completion: Completion) -> Prompt | None:
         """Returns the prompt that follows an answer, or None."""
@@ -165,7 +165,7 @@ class Sampling:
     engine: Engine = NATIVE
 
     def follows(self, path: TreePath) -> bool:
-        """Tells whether something may follow the answer at a path, which is its tree and a copy for each turn."""
+        """True if something may follow the answer at a path, which is its tree and a copy for each turn."""
         return len(path) <= len(self.copies) and (self.followed is None or path[1] < self.followed)
 
     def decoding(self, prompts: list[Prompt], renderer: Renderer, seed: int) -> Decoding:

@@ -34,7 +34,7 @@ class Alarm:
 
     @property
     def begins(self) -> bool:
-        """Tells whether the alarm begins here, rather than ends."""
+        """True if the alarm begins here, rather than ends."""
         return self.event == "begins"
 
 
@@ -145,7 +145,7 @@ class Watch:
 
     @property
     def is_below_best(self) -> bool:
-        """Tells whether the last evaluation was significantly worse than the best of its stage."""
+        """True if the last evaluation was significantly worse than the best of its stage."""
         return bool(self._on_held_out())
 
     @property

@@ -57,7 +57,7 @@ def load_weights(model: torch.nn.Module, directory: Path) -> None:
 
 
 def has_adapter(model: torch.nn.Module) -> bool:
-    """Tells whether adapters are trained, PEFT's or those of our own, and not the whole model."""
+    """True if adapters are trained, PEFT's or those of our own, and not the whole model."""
     return hasattr(model, "peft_config") or own_adapters(model) is not None
 
 
@@ -130,7 +130,7 @@ def load_adapter(peft_model: torch.nn.Module, directory: Path, base: str | None 
 
 
 def is_same_base(named: str | None, base: str) -> bool:
-    """Tells whether an adapter names `base` as its own, perhaps by another path."""
+    """True if an adapter names `base` as its own, perhaps by another path."""
     return named == base or (named is not None and Path(named).resolve() == Path(base).resolve())
 
 

@@ -455,7 +455,7 @@ class Checkpoints:
             logger.warning("%s: since it was saved, %s changed under the same name", path, names)
 
     def _was_broken_since(self, path: Path) -> bool:
-        """Tells whether the reward has raised since a checkpoint was saved: then its code may have changed."""
+        """True if the reward has raised since a checkpoint was saved: then its code may have changed."""
         saved = (path / MANIFEST).stat().st_mtime
         return any(kept.stat().st_mtime >= saved for kept in self.run_dir.glob("traceback*.log"))
 

@@ -101,7 +101,7 @@ def interrupted(signals: Interrupts, accelerator: Accelerator) -> bool:
 
 
 def anywhere(value: Any, accelerator: Accelerator) -> bool:
-    """Tells whether a value is true, or not empty, on any process."""
+    """True if a value is true, or not empty, on any process."""
     return highest(int(bool(value)), accelerator) > 0
 
 

@@ -98,7 +98,7 @@ def _imported(tree: ast.Module, module: ModuleType) -> Iterator[str]:
 
 
 def _is_own(module: ModuleType) -> bool:
-    """Tells whether a module is the user's: not Python's, not installed, not Rematch's."""
+    """True if a module is the user's: not Python's, not installed, not Rematch's."""
     path = Path(getattr(module, "__file__", None) or "/").resolve()
     installed = (Path(sysconfig.get_paths()[name]).resolve() for name in ("stdlib", "purelib", "platlib"))
     return path.suffix == ".py" and not any(path.is_relative_to(folder) for folder in (*OURS, *installed))

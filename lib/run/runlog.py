@@ -206,7 +206,7 @@ def read_jsonl(path: Path) -> tuple[list[dict[str, Any]], int]:
 
 
 def is_number(value: object) -> bool:
-    """Tells whether a row's value is a number, not a bool or NaN: the log writes null for non-finite numbers."""
+    """True if a row's value is a number, not a bool or NaN: the log writes null for non-finite numbers."""
     return isinstance(value, int | float) and not isinstance(value, bool) and value == value
 
 

@@ -120,7 +120,7 @@ def _opening_brace(text: str, end: int) -> int:
 
 
 def _is_within_another(text: str, start: int) -> bool:
-    """Tells whether the last call or answer that begins before `start` is still open there."""
+    """True if the last call or answer that begins before `start` is still open there."""
     begins = [match.start() for match in _OBJECT_START.finditer(text, 0, start)]
     if not begins:
         return False

@@ -17,7 +17,7 @@ def load_chats(dataset: SFTDataset, system: str = "") -> tuple[str, list[Chat], 
     train, left_out, seen = [], Counter(), set()
 
     def accepts(row: Row, place: Place) -> bool:
-        """Tells whether a row is trained on; if so, adds its chat to `train`."""
+        """True if a row is trained on; if so, adds its chat to `train`."""
         reason = NOT_CHOSEN
         if is_chosen(row, dataset, str(place)):
             chat = as_chat(row, str(place), system)
@@ -50,7 +50,7 @@ def load_chats(dataset: SFTDataset, system: str = "") -> tuple[str, list[Chat], 
 
 
 def is_chosen(row: Row, dataset: SFTDataset, where: str) -> bool:
-    """Tells whether reward and match admit the row; null never does. Raises ConfigError where no judge wrote them."""
+    """True if reward and match admit the row; null never does. Raises ConfigError where no judge wrote them."""
     for key, column, kind in (("min_reward", "reward", int | float), ("only_matches", "match", bool)):
         lowest = getattr(dataset, key)
         if lowest is None or lowest is False:

@@ -18,7 +18,7 @@ from lib.text.tables import KEY, Row, Table, read_tables
 
 
 class Place(NamedTuple):
-    """Tells people where a row stands in its source: `str` gives file and line, counted from 1 as in an editor."""
+    """Where a row stands in its source, for messages: `str` gives file and line, counted from 1 as in an editor."""
 
     place_of: Callable[[int], str]
     number: int

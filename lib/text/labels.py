@@ -291,7 +291,7 @@ class Labeller:
         return Example(ids, trained, frozenset(ids[end - 1] for _, end in trained), is_exact)
 
     def _reads(self, passage: Passage, ids: list[int], trained: list[tuple[int, int]]) -> bool:
-        """Tells whether the trained ids, decoded after the token before them, are the trained text."""
+        """True if the trained ids, decoded after the token before them, are the trained text."""
         for (start, end), (first, last) in zip(passage.trained, trained, strict=True):
             before = max(first - 1, 0)
             context, whole = (
@@ -334,7 +334,7 @@ def _left_out(message: dict, turn: str, name: str) -> Iterator[str]:
 
 
 def _holds(turn: str, said: str) -> bool:
-    """Tells whether a turn contains the words, ignoring whitespace, which templates trim."""
+    """True if a turn contains the words, ignoring whitespace, which templates trim."""
     return "".join(said.split()) in "".join(turn.split())
 
 

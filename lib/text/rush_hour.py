@@ -63,7 +63,7 @@ def size_of(board: str) -> int:
 
 
 def is_solved(board: str) -> bool:
-    """Tells whether car A has reached the last column."""
+    """True if car A has reached the last column."""
     return TARGET in board[size_of(board) - 1 :: size_of(board)]
 
 

@@ -191,7 +191,7 @@ class Adapters(Section):
 
     @property
     def is_empty(self) -> bool:
-        """Tells whether nothing is trained beside the base."""
+        """True if nothing is trained beside the base."""
         return not self._all
 
     @property

@@ -70,7 +70,7 @@ class Tools(Section):
 
     @property
     def uses_web(self) -> bool:
-        """Tells whether any of the tools is a web tool."""
+        """True if any of the tools is a web tool."""
         return any(name.startswith("web.") for name in self.names)
 
     def _conflicts(self) -> Conflicts:

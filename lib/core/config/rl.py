@@ -295,7 +295,7 @@ class RLConfig(RunConfig):
 
     @property
     def shows_hints(self) -> bool:
-        """Tells whether the teacher of `distill` sees hints."""
+        """True if the teacher of `distill` sees hints."""
         return False
 
     @property

@@ -129,7 +129,7 @@ class ScoreTrain(TrainLoop):
     # share of prompts, drawn by lot, whose first attempts are sampled from the base model, as context only
 
     def has_steps(self, stage: int) -> bool:
-        """Tells whether a stage trains anything; stage I is SCoRe's."""
+        """True if a stage trains anything; stage I is SCoRe's."""
         if stage == 1 and self.recipe != "score":
             return False
         steps = getattr(self, f"stage{stage}_steps")

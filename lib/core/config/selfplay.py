@@ -167,7 +167,7 @@ class SelfPlayConfig(RLConfig):
 
     @property
     def shows_hints(self) -> bool:
-        """Tells whether the teacher of `distill` sees hints."""
+        """True if the teacher of `distill` sees hints."""
         return self.teacher is not None and self.teacher.hint.train == "distill"
 
     def _conflicts_of_budgets(self) -> Conflicts:

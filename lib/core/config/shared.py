@@ -60,7 +60,7 @@ class Model(ModelWeights):
 
     @property
     def starts_on_cpu(self) -> bool:
-        """Tells whether the weights are loaded into main memory although there is a GPU."""
+        """True if the weights are loaded into main memory although there is a GPU."""
         return False
 
     def _conflicts(self) -> Conflicts:
@@ -78,7 +78,7 @@ class TrainedModel(Model):
 
     @property
     def starts_on_cpu(self) -> bool:
-        """Tells whether the weights are loaded into main memory although there is a GPU."""
+        """True if the weights are loaded into main memory although there is a GPU."""
         return self.sharded
 
     def _conflicts(self) -> Conflicts:

@@ -83,7 +83,7 @@ def outputs_of(module: nn.Module) -> int:
 
 
 def is_transposed(module: nn.Module) -> bool:
-    """Tells whether a linear layer is of GPT-2's kind, with a column of its weight for each output."""
+    """True if a linear layer is of GPT-2's kind, with a column of its weight for each output."""
     return hasattr(base_of(module), "nf")
 
 

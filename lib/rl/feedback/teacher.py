@@ -21,7 +21,7 @@ SECTION = "prompts.teacher"  # of the config
 
 
 class TellCritique(Feedback):
-    """Tells a teacher's critique of an attempt."""
+    """Shows the policy a teacher's critique of its attempt."""
 
     def __init__(self, prompts: Prompts):
         self.settings, self.self_correction = prompts.teacher, prompts.self_correction

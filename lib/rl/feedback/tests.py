@@ -13,7 +13,7 @@ from lib.rl.prompts import filled
 
 
 class TellTests(Feedback):
-    """Tells the first public test that fails. A program without a verdict is answered as without feedback."""
+    """Shows the first public test that fails. A program without a verdict is answered as without feedback."""
 
     def __init__(self, prompts: Prompts):
         self.settings, self.self_correction = prompts.tests, prompts.self_correction

@@ -20,7 +20,7 @@ SETTINGS = Tools(names=[TOOL], max_calls_per_turn=4)
 
 
 class TellOutput(Feedback):
-    """Tells the output of an attempt's calls."""
+    """Shows the policy the output of its attempt's calls."""
 
     def __init__(self, prompts: Prompts):
         self.settings, self.self_correction = prompts.tool, prompts.self_correction

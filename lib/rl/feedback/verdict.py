@@ -11,7 +11,7 @@ from lib.rl.prompts import filled
 
 
 class TellVerdict(Feedback):
-    """Tells right from wrong. An attempt that could not be judged is answered as without feedback."""
+    """Says whether the attempt is right. One that could not be judged is answered as without feedback."""
 
     def __init__(self, prompts: Prompts):
         said = {"self_correction": prompts.self_correction}
