@@ -435,7 +435,8 @@ def test_a_sharded_base_plays_like_a_whole_one(template, tmp_path):
 
 @long
 def test_two_processes_with_snapshots_and_a_teacher(template, tmp_path, url):
-    mine = Run(template, tmp_path / "work", **SNAPSHOTS, teacher=with_servers(url)["teacher"])
+    served = with_servers(url)
+    mine = Run(template, tmp_path / "work", **SNAPSHOTS, teacher=served["teacher"], servers=served["servers"])
     assert all(map(torch.equal, *mine.start_two("train.steps=4")))
     board = mine.scoreboard()
     assert [(row["step"], row["prompts"]) for row in mine.rows()] == [(step, BATCH) for step in range(1, 5)]

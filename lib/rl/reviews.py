@@ -6,10 +6,13 @@ of the task never sees it, and no count of attempts has it.
 
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from engine import Completion
 from lib.core.config import ATTEMPT, Prompts
 from lib.rewards.judge import Verdict
+
+if TYPE_CHECKING:  # it imports torch
+    from engine import Completion
 
 RIGHT, WRONG = "right", "wrong"  # what a check says of an attempt
 _ENDING = re.compile(r"[\s.!*_\"']+\Z")
@@ -23,7 +26,7 @@ class Review:
     about: Verdict  # on the attempt
     phrases: tuple[tuple[str, str], ...] = ()  # (RIGHT or WRONG, the phrase that says so); none in a reflection
 
-    def verdict(self, completion: Completion, text: str) -> Verdict:
+    def verdict(self, completion: "Completion", text: str) -> Verdict:
         """Returns the verdict on what was written: a check is right if it judges the attempt as the judge did.
 
         A reflection judges nothing, and has nothing that could be right. Of an attempt that the judge could not judge,
@@ -36,7 +39,7 @@ class Review:
         malformed = "" if said else "no judgement at its end"
         return Verdict(float(match), {"judgement": float(match)}, match, said, self.about.scored, malformed=malformed)
 
-    def judgement(self, completion: Completion, text: str) -> str:
+    def judgement(self, completion: "Completion", text: str) -> str:
         """Returns RIGHT or WRONG, as the phrase at the end of a text says; "" where none stands there, or no end."""
         end = _ENDING.sub("", text).casefold()
         for said, phrase in self.phrases if completion.finished else ():
