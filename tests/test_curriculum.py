@@ -4,13 +4,13 @@ import json
 import math
 import random
 from collections import Counter
-from pathlib import Path
 from statistics import fmean
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
+from helpers.arms import SAMPLERS, regret, simulate
 
 from engine import Completion
 from lib.core.config import CurriculumSettings, EasyPool, ReplaySettings, TemperatureSchedule, Weighting
@@ -100,15 +100,11 @@ def test_the_curriculum_remembers_a_little_and_forgets():
     assert sampler.pass_rate(0) == pytest.approx(0.5 + (0.3 * 0.85 - 0.5) / math.e)  # it could not be judged
 
 
-def test_the_curriculum_finds_more_groups_that_differ_than_chance(monkeypatch):
+def test_the_curriculum_finds_more_groups_that_differ_than_chance():
     """Where a fifth of the prompts is impossible, and where none is; what it once drew oftener taught less."""
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "benchmarks"))
-    import curriculum
-
     for impossible, gain in ((0.0, 0.0), (0.2, 0.03)):
         shares = [
-            [curriculum.simulate(curriculum.SAMPLERS[name], impossible, seed)[0] for seed in (0, 1)]
-            for name in ("uniform", "curriculum")
+            [simulate(SAMPLERS[name], impossible, seed)[0] for seed in (0, 1)] for name in ("uniform", "curriculum")
         ]
         assert fmean(shares[1]) > fmean(shares[0]) + gain
 
@@ -229,11 +225,8 @@ def test_a_buffer_goes_on_where_its_state_was_taken(exploit):
 
 
 @pytest.mark.parametrize("changes", [False, True], ids=["as they are", "changing places"])
-def test_the_bound_loses_less_than_half_of_what_chance_does(changes, monkeypatch):
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "benchmarks"))
-    import curriculum
-
-    mine, chance = (fmean(curriculum.regret(exploit, seed, changes) for seed in range(3)) for exploit in (0.9, 0.0))
+def test_the_bound_loses_less_than_half_of_what_chance_does(changes):
+    mine, chance = (fmean(regret(exploit, seed, changes) for seed in range(3)) for exploit in (0.9, 0.0))
     assert mine < (0.6 if changes else 0.5) * chance
 
 
