@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lib.core.errors import ConfigError, UserError, first_line, run_script
+from lib.run.machine import nvidia_gpus
 
 ROOT = Path(__file__).resolve().parent
 OK, WARN, FAIL = "ok", "warn", "FAIL"
@@ -140,7 +141,7 @@ def packages() -> Iterator[Finding]:
         elif missing or others:
             told = [f"missing: {', '.join(missing)}"] if missing else []
             told += [f"other versions: {', '.join(others)}"] if others else []
-            on_cpu = file.name == "requirements.txt" and not _nvidia()
+            on_cpu = file.name == "requirements.txt" and not nvidia_gpus()
             what = "--no-deps $(grep ^unsloth requirements.txt)" if on_cpu else f"-r {file.name}"
             fix = f"{sys.executable} -m pip install {what}"
             status = FAIL if missing and is_needed else WARN
@@ -154,15 +155,6 @@ def _version(name: str) -> str | None:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
         return None
-
-
-def _nvidia() -> list[str]:
-    """Returns a line for each NVIDIA GPU that the driver knows: name, memory, version of the driver."""
-    if not shutil.which("nvidia-smi"):
-        return []
-    query = ["nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader"]
-    result = subprocess.run(query, capture_output=True, text=True, timeout=30)
-    return [line.strip() for line in result.stdout.splitlines() if line.strip()] if result.returncode == 0 else []
 
 
 def imports_and_devices() -> Iterator[Finding]:
@@ -190,7 +182,7 @@ def imports_and_devices() -> Iterator[Finding]:
         yield Finding("imports", FAIL, f"{name}: {error}", f"{fix}; then doctor.py again")
     if not broken:
         yield Finding("imports", OK, ", ".join(name for name in IMPORTED if _version(name)) or "none is installed")
-    yield _devices(_nvidia(), seen)
+    yield _devices(nvidia_gpus(), seen)
 
 
 def _imported(names: list[str]) -> tuple[list[dict[str, Any]], str]:

@@ -42,9 +42,7 @@ class Program:
     stdio: tuple[tuple[str, str], ...] = ()  # standard input, and the output expected of the whole program
     entry_points: tuple[str, ...] = ()  # the program's names that the tests may use
     setup_code: str = ""  # trusted, run before each test in its namespace: imports, helpers
-    stateful: bool = (
-        False  # tests use objects that the program returns, by their methods; no object is equal to anything
-    )
+    stateful: bool = False  # tests use objects that the program returns as values: operators, length, items, text
     timeout_s: float = 2.0  # for the whole program, all tests included, on a core of its own
     memory_mb: int = 256  # beyond the interpreter's own
     seed: int = 0  # of `random`, in the program and in the tests

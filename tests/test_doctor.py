@@ -100,7 +100,7 @@ def test_a_torch_that_does_not_see_the_gpu_of_the_driver_fails():
 
 def test_versions_are_compared_with_the_pins(tmp_path, monkeypatch):
     monkeypatch.setattr(doctor, "ROOT", tmp_path)
-    monkeypatch.setattr(doctor, "_nvidia", lambda: [])
+    monkeypatch.setattr(doctor, "nvidia_gpus", lambda: [])
     (tmp_path / "requirements-cpu.txt").write_text(
         f"# a comment\nrich==0.1.0\nnobody-has-this==1.0\nPyYAML=={doctor._version('PyYAML')}\n"
     )
@@ -112,7 +112,7 @@ def test_versions_are_compared_with_the_pins(tmp_path, monkeypatch):
         f"requirements-cpu.txt: missing: nobody-has-this; other versions: rich {version} (tested: 0.1.0)"
     )
     assert gpu.fix.endswith("pip install --no-deps $(grep ^unsloth requirements.txt)")
-    monkeypatch.setattr(doctor, "_nvidia", lambda: ["NVIDIA L4, 23034 MiB, 550.54"])
+    monkeypatch.setattr(doctor, "nvidia_gpus", lambda: ["NVIDIA L4, 23034 MiB, 550.54"])
     assert [finding.fix for finding in doctor.packages()][1].endswith("pip install -r requirements.txt")
 
 

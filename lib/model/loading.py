@@ -6,8 +6,6 @@ Heavy packages are imported inside functions, because Unsloth must come before t
 import contextlib
 import logging
 import os
-import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,6 +23,7 @@ from lib.model.merging import KEY, merge_saved
 from lib.run.adapter_files import base_named
 from lib.run.directory import ADAPTER_CONFIG
 from lib.run.hub import local_adapter, offline_unless_reachable
+from lib.run.machine import nvidia_gpus
 
 logger = logging.getLogger(__name__)
 
@@ -77,17 +76,17 @@ def start_backend(config: Model) -> str:
 def _unusable_driver() -> str:
     """Returns what to do where an NVIDIA driver is there and torch, built for CUDA, sees no GPU; "" elsewhere."""
     hidden = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if not torch.version.cuda or hidden in ("", "-1") or not shutil.which("nvidia-smi"):
+    if not torch.version.cuda or hidden in ("", "-1"):
         return ""
-    query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
-    try:
-        seen = subprocess.run(query, capture_output=True, text=True, timeout=30, check=True).stdout.strip()
-    except (OSError, subprocess.SubprocessError):
-        return ""  # no driver runs here
-    return seen and (
-        f"torch {torch.__version__} does not see the GPU here ({seen.splitlines()[0]}): it was built for CUDA "
-        f"{torch.version.cuda}, which wants a newer driver (580 or later for CUDA 13). Update the driver, or set "
-        "CUDA_VISIBLE_DEVICES= to run on the CPU"
+    gpus = nvidia_gpus()
+    return (
+        ""
+        if not gpus
+        else (
+            f"torch {torch.__version__} does not see the GPU here ({gpus[0]}): it was built for CUDA "
+            f"{torch.version.cuda}, which wants a newer driver (580 or later for CUDA 13). Update the driver, or set "
+            "CUDA_VISIBLE_DEVICES= to run on the CPU"
+        )
     )
 
 

@@ -185,7 +185,7 @@ class ScoreRun:
 
     def finish(self, stage: Stage) -> None:
         """Ends a stage; the next one has a fresh optimizer."""
-        self.session.finish(f"after_stage{stage.number}", fresh_optimizer=True)
+        self.session.finish(f"after_stage{stage.number}")
 
     def show_results(self) -> None:
         """Prints this run's evaluations but those in the middle of a stage, its alarms and restores."""

@@ -428,11 +428,11 @@ class Session:
         if self.checkpoints.best_of(self.progress.stage) == self._here() or (every and self.progress.step % every == 0):
             self.save()
 
-    def finish(self, when: str, fresh_optimizer: bool = False) -> None:
+    def finish(self, when: str) -> None:
         """Ends a stage: evaluates, saves a checkpoint from which the next starts, and the adapter in `stage<N>/`.
 
-        The next stage, if any, has this checkpoint as its best so far, or the best of this stage where attempt 1 fell;
-        `fresh_optimizer`: it forgets the moments.
+        The next stage, if any, has a fresh optimizer, and this checkpoint as its best so far, or the best of this stage
+        where attempt 1 fell.
         """
         row = self.evaluate(when)
         stage, step, here = self.progress.stage, self.progress.step, self._here()
@@ -440,8 +440,7 @@ class Session:
         self.progress.stage = following or OVER
         if following:
             self.progress.step = 0
-            if fresh_optimizer:
-                self.step.reset()
+            self.step.reset()
             best = {"folder": here, "score": score_of(row)}
             if not self.watch.keeps_attempt1(row):
                 best = self.checkpoints.best.get(f"stage{stage}")

@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import re
+import shutil
 import subprocess
 import sys
 from importlib import metadata
@@ -68,3 +69,15 @@ def packages() -> dict[str, str]:
         with contextlib.suppress(metadata.PackageNotFoundError):
             found[name] = metadata.version(name)
     return found
+
+
+def nvidia_gpus() -> list[str]:
+    """Returns a line for each NVIDIA GPU that the driver knows: name, memory, version of the driver."""
+    if not shutil.which("nvidia-smi"):
+        return []
+    query = ["nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader"]
+    try:
+        result = subprocess.run(query, capture_output=True, text=True, timeout=30, check=True)
+    except (OSError, subprocess.SubprocessError):  # no driver runs here
+        return []
+    return [line.strip() for line in result.stdout.splitlines() if line.strip()]
