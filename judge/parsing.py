@@ -33,7 +33,8 @@ _FORMULA_FIRST = re.compile(r"\A(?:\$([^$]{1,100})\$|\\\(([^\\]{1,100})\\\))(?=\
 _LONGEST_MARKED = 500  # characters
 _LONGEST_NAME = 40  # characters
 _LONGEST_COMPOSED = 1000  # characters
-_CHOICE = re.compile(r"\A\(?([A-Za-z])\)\Z")
+_CHOICE = re.compile(r"\A(?:\(?([A-Za-z])\)|\[([A-Za-z])\])\Z")
+_TICKED = re.compile(r"\A`([^`\\]*)`\Z")
 _QUOTED = re.compile(r"\A'([^']*)'\Z")
 _STRAIGHT = str.maketrans("‘’“”", "''\"\"")
 FULL_STOP = re.compile(r"(?<=[\w)\]}$])\.\Z")
@@ -203,13 +204,13 @@ def same_answer(a: str, b: str) -> bool:
     """True if two extracted answers agree: neither is blank, and they are equal as numbers, or else up to case.
 
     Two empty extractions never match, nor do two of which one has special characters that the other lacks. Wrappers
-    that `peel` removes are ignored, and so are the quotes and the full stop of a text, the parentheses of `(B)`, more
-    than one blank, and a unit that only one of the two names: 18 dollars are 18, but not 18 cents, and 18 apples are
-    not 18 oranges. Curly quotes equal straight ones.
+    that `peel` removes are ignored, and so are backticks, the quotes and the full stop of a text, the brackets of `(B)`
+    and `[B]`, repeated blanks, and a unit that only one of the two names: 18 dollars are 18, but not 18 cents, and 18
+    apples are not 18 oranges. Curly quotes equal straight ones.
     """
     if special_characters(a) != special_characters(b):
         return False
-    a, b = peel(a), peel(b)
+    a, b = (_TICKED.sub(r"\1", peel(text)) for text in (a, b))
     if not a or not b:
         return False
     found, other = quantity(a), quantity(b)
@@ -223,7 +224,7 @@ def same_answer(a: str, b: str) -> bool:
 def _plain_text(text: str) -> str:
     text = " ".join(_composed(text).translate(_STRAIGHT).split())
     text = _QUOTED.sub(r"\1", text.strip('"'))
-    return _CHOICE.sub(r"\1", FULL_STOP.sub("", text))
+    return _CHOICE.sub(r"\1\2", FULL_STOP.sub("", text))
 
 
 @lru_cache(maxsize=1000)  # a group repeats its answers, and rewards, metrics and evaluations ask for the same pair

@@ -27,7 +27,7 @@ _TYPOGRAPHY = {
     **{sign: f"^{{{digit}}}" for sign, digit in zip("⁰¹⁴⁵⁶⁷⁸⁹⁻", "01456789-", strict=True)},
     **{sign: f" {top}/{bottom} " for sign, top, bottom in ("½12", "⅓13", "⅔23", "¼14", "¾34", "⅕15", "⅛18", "⅜38")},
 }
-TYPOGRAPHIC = frozenset(_TYPOGRAPHY) | frozenset("¢£€°π√∞÷±≤≥≠‘’“”")  # signs of print outside ASCII
+TYPOGRAPHIC = frozenset(_TYPOGRAPHY) | frozenset("¢£€¥₹°π√∞÷±≤≥≠‘’“”")  # signs of print outside ASCII
 _TO_PLAIN = str.maketrans(_TYPOGRAPHY | dict.fromkeys("~\t\r\n", " "))
 _TO_BLANKS = str.maketrans(dict.fromkeys("\u00a0\u2009\u202f", " "))
 _SPELLINGS = (  # spellings in LaTeX, and the plain text that replaces them
@@ -47,7 +47,7 @@ _LATEX_FRACTION = re.compile(
     r"\\[cdt]?frac\s*(?:\{\s*([+-]?)([0-9.,]+)\s*\}|()([0-9]))\s*(?:\{\s*([+-]?)([0-9.,]+)\s*\}|()([0-9]))"
 )
 _PARENTHESES = re.compile(r"([+-]?)\(([^()]*)\)")
-_SIGN = re.compile(r"(?i:(minus|negative)\s+)?([+-]?)\s*((?:[$€£]|(?i:usd|eur|gbp)\b)?)\s*([+-]?)\s*")
+_SIGN = re.compile(r"(?i:(minus|negative)\s+)?([+-]?)\s*((?:[$€£¥₹]|(?i:usd|eur|gbp|jpy|inr)\b)?)\s*([+-]?)\s*")
 _DIGITS = r"[1-9][0-9]{0,2}(?:(?:,[0-9]{3})+|(?:[ ][0-9]{3})+|(?:'[0-9]{3})+)|[0-9]+"
 _BODY = re.compile(
     rf"""(?P<whole>[0-9]{{1,9}})[ ]+(?P<part>[0-9]{{1,9}})/(?P<parts>[0-9]{{1,9}})
@@ -100,8 +100,8 @@ _UNITS = {
         "ms millisecond milliseconds", "s sec secs second seconds", "min mins minute minutes", "h hr hrs hour hours",
         "day days", "week weeks", "month months", "year years yr yrs",
         "l L liter liters litre litres", "ml mL milliliter milliliters millilitre millilitres", "gallon gallons",
-        "$ dollar dollars usd", "cent cents ¢", "€ euro euros eur", "% percent", "° degree degrees",
-        "rad radian radians",
+        "$ dollar dollars usd", "cent cents ¢", "€ euro euros eur", "¥ yen jpy", "₹ rupee rupees inr",
+        "% percent", "° degree degrees", "rad radian radians",
         "°C celsius", "°F fahrenheit", "mi/h mph", "km/h kph kmh", "W watt watts", "J joule joules", "V volt volts",
         "newton newtons", "acre acres", "ha hectare hectares", "decade decades", "century centuries", "am", "pm",
         "Hz hertz", "kHz kilohertz", "MHz megahertz", "GHz gigahertz", "kW kilowatt kilowatts", "MW megawatt megawatts",
@@ -112,9 +112,9 @@ _UNITS = {
     )
     for name in names.split()
 }  # fmt: skip
-_CURRENCIES = ("$", "€", "lb", "cent")
+_CURRENCIES = ("$", "€", "¥", "₹", "lb", "cent")
 _METRIC = re.compile(r"(?:tera|giga|mega|kilo|hecto|deca|deci|centi|milli|micro|nano|pico)(?=[a-z]{3})")
-_UNIT_SIGN = re.compile(r"[ ]*([%$€£¢]|°[ ]?[CF](?![A-Za-z])|°)")
+_UNIT_SIGN = re.compile(r"[ ]*([%$€£¥₹¢]|°[ ]?[CF](?![A-Za-z])|°)")
 _UNIT_WORD = re.compile(r"([A-Za-z]+(?:-[A-Za-z]{3,})*)(\^[23])?(?:/([A-Za-z]+)(\^[23])?)?")
 _NOT_COUNTED = re.compile(
     r"in|of|on|at|by|an?|the|per|each|every|more|less|total|all|altogether|left|remaining|only|away|other"
@@ -125,7 +125,7 @@ _FACTORS = {"square": "^2", "sq": "^2", "cubic": "^3", "cu": "^3"}
 # A number in running text with everything attached to it, so that no part is taken for the whole.
 _NUMERAL = re.compile(
     rf"""(?P<sign>(?:(?i:(?<![0-9)][ ])\b(?:minus|negative))[ ]|(?<![\w)\]}}])[-−–])?)
-    (?:[$€£](?P<inner>[-−–]?))?
+    (?:[$€£¥₹](?P<inner>[-−–]?))?
     (?P<body>\\[cdt]?frac[ ]?\{{[^{{}}]*\}}[ ]?\{{[^{{}}]*\}}|\\[cdt]?frac[ ]?[0-9]{{2}}
      |(?:(?<![\w).])\.)?[0-9]
       (?:[0-9]|[.,:/'_](?=[0-9])|[ ](?=[0-9]{{3}}(?![0-9]))|[ ]?/[ ]?(?=[0-9])|[eE](?=[+-]?[0-9])|(?<=[eE])[+-])*

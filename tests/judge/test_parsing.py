@@ -226,6 +226,13 @@ def test_what_is_not_one_number_is_none(text):
         ("5m", "5", False),  # may be a product
         ("x = 5", "y = 5", False),
         ("10000000000000000.1", "10000000000000000", False),  # no float in between
+        ("¥500", "500 yen", True),
+        ("¥500", "$500", False),
+        ("[B]", "(b)", True),
+        ("[BC]", "BC", False),
+        ("B.", "`B`", True),
+        ("`18`", "18.0", True),
+        ("`a` and `b`", "a` and `b", False),
         ("x", "y", False),
     ],
 )
