@@ -1,9 +1,9 @@
 r"""The one number that a short text states, exactly, with its unit: one reading, for predictions and for targets.
 
 Read are `18`, `1,000`, `1 000`, `.5`, `0.1\overline{6}`, `2/3`, `\frac{1}{2}`, `1 1/2`, `1.5e3`, `1.5 \times 10^3`,
-`10^6`, `3 million`, `3 sixths`, `-$5`, `EUR 5`, `minus 5`, `(18)`, and after it a unit of up to three words, or what is
-counted: 18 apples are 18, and no 18 oranges. 18% is 18: the gold numbers of such data sets leave the sign out. A final
-full stop does not count.
+`10^6`, `3 million`, `3 dozen`, `3 sixths`, `-$5`, `EUR 5`, `minus 5`, `(18)`, and after it a unit of up to three words,
+or what is counted: 18 apples are 18, and no 18 oranges. 18% is 18: the gold numbers of such data sets leave the sign
+out. A final full stop does not count.
 
 Not read is what has yet to be worked out, or says something else: sums, products, powers of other numbers than ten,
 `36/2`, `1.5/3`, `5!`, `3\pi`, `2x`; ratios and times (`5:30`), chains (`1/2/2020`), lists and decimal commas (`3,4`),
@@ -27,7 +27,7 @@ _TYPOGRAPHY = {
     **{sign: f"^{{{digit}}}" for sign, digit in zip("⁰¹⁴⁵⁶⁷⁸⁹⁻", "01456789-", strict=True)},
     **{sign: f" {top}/{bottom} " for sign, top, bottom in ("½12", "⅓13", "⅔23", "¼14", "¾34", "⅕15", "⅛18", "⅜38")},
 }
-TYPOGRAPHIC = frozenset(_TYPOGRAPHY) | frozenset("¢£€¥₹°π√∞÷±≤≥≠‘’“”")  # signs of print outside ASCII
+TYPOGRAPHIC = frozenset(_TYPOGRAPHY) | frozenset("αβγδεθλμρστφω¢£€¥₹°π√∞÷±≤≥≠‘’“”")  # signs of print outside ASCII
 _TO_PLAIN = str.maketrans(_TYPOGRAPHY | dict.fromkeys("~\t\r\n", " "))
 _TO_BLANKS = str.maketrans(dict.fromkeys("\u00a0\u2009\u202f", " "))
 _SPELLINGS = (  # spellings in LaTeX, and the plain text that replaces them

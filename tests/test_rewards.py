@@ -250,6 +250,8 @@ def test_unusable_targets():
     [
         (r"2\sqrt{3}", r"\sqrt{12}", True),
         ("x^2+2x+1", "(x+1)^2", True),
+        ("β + α", r"\alpha + \beta", True),
+        ("2α", r"\alpha", False),
         (r"\frac{x}{2}", r"\dfrac{x}{2}", True),
         ("(1, 2)", "(1,2)", True),
         ("(1,2)", "(2,1)", False),

@@ -43,9 +43,10 @@ _UNION = re.compile(rf"{_OR.pattern}|\\cup(?![A-Za-z])")
 _INEQUALITY = re.compile(r"[<>≤≥≠]|\\(?:[gl](?:eq?|t)|neq?)(?![A-Za-z])")
 _SIGN = r"(>|≥|\\geq?(?![A-Za-z]))"
 _DOWNWARDS = re.compile(rf"\A([^<>≤≥]+?){_SIGN}([^<>≤≥]+?){_SIGN}([^<>≤≥]+)\Z")
+_GREEK = ["alpha", "beta", "gamma", "delta", "epsilon", "theta", "lambda", "mu", "rho", "sigma", "tau", "phi", "omega"]
 _TO_LATEX = str.maketrans({
     "∞": r"\infty ", "≤": r"\le ", "≥": r"\ge ", "≠": r"\ne ", "±": r"\pm ", "×": r"\times ", "·": r"\cdot ", "−": "-",
-    "’": "'",
+    "’": "'", **{letter: rf"\{name} " for letter, name in zip("αβγδεθλμρστφω", _GREEK, strict=True)},
 })  # fmt: skip
 _SUPERSCRIPTS = re.compile("[²³¹⁰⁴-⁹⁻]+")
 _TYPED = (  # as programs and plain texts write formulae; √2x and √x² are left alone, for they may be read in two ways
@@ -226,8 +227,10 @@ def math(prediction: str, target: str) -> bool:
     If one of the two states a number, the other must state it, too: `2 + 3` and `\sqrt{25}`, which may stand in the
     question, do not match 5, while `x = 5` does. Lists, tuples and matrices are compared element by element. Formulae
     need not be simplified, but the prediction must be worked out as far as the target is: an integral, a sum over k, a
-    binomial, a product or power of numbers, or a sum of constants does not match where the target has none. Decimals
-    are exact: `0.3333333x` is not `\frac{x}{3}`. Different units are not equal. `2 < x < 3` is `(2, 3)`, and `x = 2 or
+    binomial, a product or power of numbers, an exact quotient of integers (`\frac{6x}{3}`), or a sum of constants does
+    not match where the target has none, nor does `x\sqrt{x}` match `x^{3/2}`, one term with fewer letters. Decimals are
+    exact: `0.3333333x` is not `\frac{x}{3}`. A comma within a formula separates elements, not thousands. Angle brackets
+    are their own. Different units are not equal. `2 < x < 3` is `(2, 3)`, and `x = 2 or
     x = 3`, `2 and 3` and `\{2, 3\}` are one set, not the point `(2, 3)`. A ratio, a time, a date, a range or a numeral
     of another base equals only its own text.
 
