@@ -252,6 +252,8 @@ def test_unusable_targets():
         ("x^2+2x+1", "(x+1)^2", True),
         ("β + α", r"\alpha + \beta", True),
         ("2α", r"\alpha", False),
+        ("cos(theta)", r"\cos\theta", True),
+        ("ln(2)", r"\ln 3", False),
         (r"\frac{x}{2}", r"\dfrac{x}{2}", True),
         ("(1, 2)", "(1,2)", True),
         ("(1,2)", "(2,1)", False),

@@ -53,6 +53,8 @@ _TYPED = (  # as programs and plain texts write formulae; √2x and √x² are l
     (re.compile(r"(?<![\\A-Za-z])sqrt\s*\(([^()]*)\)|√\s*\(([^()]*)\)"), r"\\sqrt{\1\2}"),
     (re.compile(r"√\s*(?:\{([^{}]*)\}|([0-9]+|[A-Za-z])(?![\w.^!]))"), r"\\sqrt{\1\2}"),
     (re.compile(r"π|(?<![\\A-Za-z])pi(?![A-Za-z])"), r"\\pi "),
+    (re.compile(rf"(?<![\\A-Za-z])({'|'.join(_GREEK)})(?![A-Za-z])"), r"\\\1 "),
+    (re.compile(r"(?<![\\A-Za-z])((?:arc)?(?:sin|cos|tan)|ln|log|exp)\s*(?=\()"), r"\\\1"),
     (re.compile(r"(?<=[\w)])\s*\*\*\s*(?:\(([^()]*)\)|(-?[0-9]+|[A-Za-z])(?!\s*\*\*|[\w.(]))"), r"^{\1\2}"),
     (re.compile(r"\A\\mathbb\s*(?:R|\{R\})\Z"), r"(-\\infty, \\infty)"),
 )

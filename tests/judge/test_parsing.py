@@ -230,6 +230,8 @@ def test_what_is_not_one_number_is_none(text):
         ("¥500", "$500", False),
         ("[B]", "(b)", True),
         ("[BC]", "BC", False),
+        ("$60,000 a year", "60000", True),
+        ("5 m a day", "5 m", False),
         ("B.", "`B`", True),
         ("`18`", "18.0", True),
         ("`a` and `b`", "a` and `b", False),
