@@ -256,7 +256,7 @@ def sandbox() -> Iterator[Finding]:
     """Tries what contains a model's programs on this machine."""
     from judge.isolation import try_rungs
 
-    cure = "see `python -m judge --self-test` and docs/programs.md; rewards that run no programs do without it"
+    cure = "see `python -m judge --self-test` and docs/judge.md; rewards that run no programs do without it"
     try:
         *tried, taken = try_rungs(None, True)
     except UserError as error:

@@ -37,7 +37,7 @@ that must be refused, and was refused:
     R3   Landlock and seccomp: no file but the standard library, no network, process, signal or tracing
     R1   limits: the verdict is made elsewhere still, but the machine is open to the program; needs `allow_unsafe`
 
-What a right program cannot do here stands in a table of docs/programs.md, as does what tests can ask of its objects.
+What a right program cannot do here stands in a table of docs/judge.md, as does what tests can ask of its objects.
 
 Covered nowhere: answers learned by heart, functions that answer differently each time, bugs of the kernel. R3 does not
 hide process numbers, nor names, sizes and times of files: a program can see there what another one has done before it.

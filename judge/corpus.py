@@ -40,7 +40,7 @@ take the machine along. The library file that is emptied has no content. The bom
     # --- setup
     the tests' set-up
 
-`refused` is the verdict of one that the sandbox cannot judge right; these stand in the table of docs/programs.md.
+`refused` is the verdict of one that the sandbox cannot judge right; these stand in the table of docs/judge.md.
 
 **Texts** are rows of JSON: those of `gaming.jsonl` answer nothing, but in the formats of `honest_in`; those of
 `honest.jsonl` are right in each format of `right_in`. tests/judge/test_gaming.py says what the other keys mean.

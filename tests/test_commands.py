@@ -15,6 +15,9 @@ import pytest
 import yaml
 from conftest import long
 
+import reward_function  # noqa: F401  registers the rewards that configs name
+from lib.core.config import ScoreConfig, load
+
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "LEADERBOARD.md", *sorted((ROOT / "docs").glob("*.md"))]
 REASONS = {
@@ -91,6 +94,13 @@ def test_every_command_that_is_run_is_shown():
     assert not LESS.keys() - found
 
 
+def test_the_config_of_the_readme_is_sound_and_eight_lines(tmp_path):
+    [text] = [block["text"] for block in blocks(ROOT / "README.md") if block["kind"] == "yaml"]
+    (tmp_path / "my_task.yaml").write_text(text)
+    assert load(ScoreConfig, tmp_path / "my_task.yaml", [], None).train.stage2_steps > 0
+    assert len(text.splitlines()) == 8
+
+
 @long
 def test_the_commands_do_what_the_documents_say(tmp_path):
     for path in ROOT.iterdir():
@@ -100,9 +110,9 @@ def test_the_commands_do_what_the_documents_say(tmp_path):
     for path in (ROOT / "data").iterdir():
         if path.name != "generated":
             (tmp_path / "data" / path.name).symlink_to(path)
-    own = {block["kind"]: block["text"] for block in blocks(ROOT / "README.md") if block["kind"] in ("json", "yaml")}
-    (tmp_path / "my_task.jsonl").write_text(own["json"])
-    (tmp_path / "my_task.yaml").write_text(own["yaml"])
+    first = {block["kind"]: block["text"] for block in reversed(blocks(ROOT / "docs/tasks.md"))}
+    (tmp_path / "my_task.jsonl").write_text(first["json"])
+    (tmp_path / "my_task.yaml").write_text(first["yaml"])
     (tmp_path / "my_sft.yaml").write_text(yaml.safe_dump(SFT))
     (tmp_path / "my_tasks.jsonl").write_text(json.dumps(TASK) + "\n")
     (tmp_path / "my_program.py").write_text(TASK["solution"])

@@ -9,7 +9,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 ROOT = Path(__file__).parent.parent
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+README, RUNNING = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/running.md"))
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 TEST_COMMAND = ".venv/bin/python -m pytest -n logical"
 
@@ -25,8 +25,8 @@ def requirements():
                 yield pytest.param(line, id=f"{path.name}:{line}")
 
 
-def test_readme_makefile_and_ci_run_the_same_tests():
-    assert any(line.partition("#")[0].strip() == TEST_COMMAND for line in README.splitlines())
+def test_documents_makefile_and_ci_run_the_same_tests():
+    assert any(line.partition("#")[0].strip() == TEST_COMMAND for line in RUNNING.splitlines())
     assert lines(".ci/run")[-1] == TEST_COMMAND  # last, so that pytest's own line closes the output
     makefile = [line.replace("$(VENV)", ".venv") for line in lines("Makefile")]
     assert makefile[makefile.index("test: setup ## run the tests") + 1] == f"@{TEST_COMMAND}"
@@ -128,7 +128,7 @@ def test_make_lists_every_target():
         "demo", "demo-real", "demo-selfplay", "demo-distill", "demo-puzzles", "sweep", "sweep-recipes",
         "speedrun", "data", "test", "setup", "setup-vllm", "smoke", "smoke-real", "report", "lint", "clean", "help",
     }  # fmt: skip
-    assert all(f"`{target}`" in README or f"make {target}" in README for target in targets - {"help"})
+    assert all(f"`{target}`" in RUNNING or f"make {target}" in RUNNING for target in targets - {"help"})
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")

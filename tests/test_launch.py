@@ -1,4 +1,4 @@
-"""The launchers that docs/machines.md names start several processes of a script, without a GPU by gloo.
+"""The launchers that docs/gpu.md names start several processes of a script, without a GPU by gloo.
 
 One that would shard the model by an engine of its own is refused.
 """
@@ -99,7 +99,7 @@ def test_a_launch_file_starts_processes_and_no_more(path):
     assert set(yaml.safe_load(path.read_text())) == {
         "compute_environment", "distributed_type", "num_machines", "machine_rank", "num_processes", "mixed_precision",
     }  # fmt: skip
-    assert path.relative_to(ROOT).as_posix() in (ROOT / "docs/machines.md").read_text()
+    assert path.relative_to(ROOT).as_posix() in (ROOT / "docs/gpu.md").read_text()
 
 
 @pytest.mark.parametrize("script", [train, rl_train_gspo_selfplay, sft_train, evaluate], ids=lambda each: each.__name__)

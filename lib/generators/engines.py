@@ -51,6 +51,6 @@ def engine_of(
     if not settings.url and int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise ConfigError(
             "generation.vllm: with several processes each would start a server: start one, and name it in "
-            "generation.vllm.url (docs/engines.md has the command)"
+            "generation.vllm.url (docs/engine.md has the command)"
         )
     return VllmEngine(settings, command_line(model, settings, policy), probe, policy.device.type == "cpu", say)

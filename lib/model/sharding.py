@@ -26,7 +26,7 @@ def shard(model: nn.Module, base: nn.Module) -> str:
     if accelerator.num_processes == 1:
         raise ConfigError(
             "model.sharded: here is one process, expected several: launch by torchrun or accelerate "
-            "(docs/machines.md), or set model.sharded=false"
+            "(docs/gpu.md), or set model.sharded=false"
         )
     if len(lists) != 1:
         raise ConfigError(

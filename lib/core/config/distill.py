@@ -17,7 +17,7 @@ class Itself(Section):
 class Distill(Section):
     """A teacher for every token that the policy writes: the KL between the two, given what the policy itself wrote.
 
-    Either `model` or `itself` teaches. The KL is over the whole vocabulary (docs/distillation.md).
+    Either `model` or `itself` teaches. The KL is over the whole vocabulary (docs/selfplay.md).
     """
 
     model: ModelWeights | None = None

@@ -76,7 +76,7 @@ def check_launcher() -> None:
             raise ConfigError(
                 f"accelerate launch: its config asks for {engine}, expected one that only starts processes: launch by "
                 "torchrun or configs/accelerate/ddp.yaml; for a model that one card does not hold, by "
-                "configs/accelerate/fsdp2.yaml with model.sharded=true (docs/machines.md)"
+                "configs/accelerate/fsdp2.yaml with model.sharded=true (docs/gpu.md)"
             )
 
 

@@ -76,7 +76,7 @@ class Dataset(Source):
 
 
 class Vllm(Section):
-    """A vLLM server that samples in place of this process; it serves the trained LoRA (docs/engines.md)."""
+    """A vLLM server that samples in place of this process; it serves the trained LoRA (docs/engine.md)."""
 
     url: Name | None = None
     # http://HOST:PORT of a server that runs already and reads the run directory; null: one is started, and stopped with
