@@ -1,6 +1,6 @@
 """What a step of reinforcement learning costs, from 0.6B on one GPU to 70B on 1,024: seconds, bytes, money.
 
-    python benchmarks/scale.py                                    # the tables, two of them in docs/gpu.md
+    python benchmarks/scale.py                                    # the tables; docs/gpu.md has the last
     python benchmarks/scale.py --price 2.5 --answer 8192 --tail 4 # your prices and lengths
     python benchmarks/scale.py --network 3e9 --train-efficiency 0.2
     python benchmarks/scale.py --constants                        # every number that goes in, and where it is from
@@ -304,7 +304,7 @@ def what_pays(a: Assumed) -> str:
 
 
 def report(a: Assumed) -> str:
-    """Returns the three tables; docs/gpu.md shows the first and the last."""
+    """Returns the three tables; docs/gpu.md shows the last."""
     return "\n\n".join([sizes(a), costs(a), what_pays(a)])
 
 
