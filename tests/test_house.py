@@ -74,6 +74,13 @@ def test_the_log_lists_every_entry():
         assert entries and not [entry for entry in entries if f"[{entry}](docs/log/{month.name}#" not in index]
 
 
+def test_the_picture_of_the_readme_is_small_and_stands_alone():
+    text = (ROOT / "docs/correction.svg").read_text(encoding="utf-8")
+    assert "docs/correction.svg" in README and len(text) < 300_000
+    assert not re.search(r"<script|<image|@import|href=|url\(", text)  # a forge shows it as an image and loads nothing
+    assert {"✗ wrong", "✓ right"} <= set(re.findall(r">([^<]*)</text>", text))  # said in words, not by colour alone
+
+
 def test_the_readme_names_every_document():
     assert all(f"docs/{path.name}" in README for path in DOCS)
 
