@@ -24,8 +24,11 @@ def test_what_is_well_formed_is_told_of_both_attempts(told):
             "length_attempt2": 9.0, "truncated": 0.0, "grad_norm": 1.0, "tokens_per_second": 9.0,
             "zero_advantage": 0.814}  # fmt: skip
     line = told("step", step | FORMED, 5)
-    assert "  formed 0.98 0.61  " in line and "  idle 81%  " in line and "  kl 0.0000 0.0000  " in line
+    assert "  attempt 1 0.00  attempt 2 0.00 (+0.00)  length 9 9  kl 0.0000 0.0000  9 tok/s  " in line
+    assert "  81% without advantage  formed 0.98 0.61  " in line and "cut" not in line
     assert "  kl - 0.0000  " in told("step", {key: step[key] for key in step if key != "kl_attempt1"} | FORMED, 5)
+    quiet = told("step", step | {"zero_advantage": 0.4, "truncated": 0.2}, 5)
+    assert "  9 tok/s  cut 20%  5s left" in quiet
     assert "well-formed 0.983 0.612, n = 20" in told("evaluation", EVALUATION | FORMED)
     table = told("table", [{**EVALUATION, "when": "pretrain"}, EVALUATION | FORMED], "a run")
     lines = [line.split() for line in table.splitlines() if line.strip()]
@@ -71,10 +74,18 @@ def test_cut_answers_are_told_with_the_budget_to_raise(shares, warned):
     assert not warned or f"{warned.rpartition('|')[2]}, or set reward.accept_cut" in text
 
 
+def test_the_line_of_a_step_is_explained_once(capsys):
+    row = {"step": 1, "steps": 9, "equal_groups": 0.0, "length": 9.0, "truncated": 0.0, "tokens_per_second": 9.0}
+    screen = Screen()
+    screen.step(row, 5)
+    screen.step(row | {"step": 2}, 5)
+    assert capsys.readouterr().out.count("metrics.jsonl") == 1
+
+
 def test_what_is_well_formed_is_told_of_single_answers(told):
     step = {"step": 1, "steps": 9, "solved": 0.5, "equal_groups": 0.0, "length": 9.0, "truncated": 0.0,
             "grad_norm": 1.0, "tokens_per_second": 9.0, "well_formed": 0.87}  # fmt: skip
-    assert "  formed 0.87  " in told("step", step, 5)
+    assert "  right 0.00  reward 0.000  length 9  9 tok/s  formed 0.87  5s left" in told("step", step, 5)
     row = {"when": "after_training", "step": 3, "n": 20, "prompts": 10, "temperature": 1.0, "acc": 0.5,
            "acc_ci95": [0.4, 0.6], "pass_at_k": [{"k": 1, "pass": 0.5, "pass_ci95": [0.4, 0.6]}],
            "well_formed": 0.87, "well_formed_ci95": [0.8, 0.9]}  # fmt: skip

@@ -1308,7 +1308,7 @@ def test_a_run_of_three_attempts_shows_them_everywhere(folder, monkeypatch, caps
     texts = logged("generations")
     assert all({"attempt1", "attempt2", "attempt3", "match3", "length3"} <= set(row) for row in texts)
     assert re.search(r"attempt 1\s+attempt 2\s+attempt 3\s+delta", out)
-    assert re.search(r"match [\d.]+ -> [\d.]+ -> [\d.]+ \(", out)
+    assert re.search(r"attempt 1 [\d.]+  attempt 2 [\d.]+  attempt 3 [\d.]+ \(", out)
     monkeypatch.setattr(sys, "argv", ["report.py", "outputs/tiny"])
     with pytest.raises(SystemExit) as caught:
         run_script(report.main)

@@ -19,6 +19,10 @@ TELL_SECONDS = 15.0
 STOP = {"verdict": "stop when right (by an oracle)", "self": "stop when its own check finds it right"}
 FEEDBACK = {"none": "no feedback", "verdict": "verdict feedback (an oracle's)",
             "teacher": "a teacher's critique", "self": "its own review"}  # fmt: skip
+LEGEND = (
+    "each step: the share of sampled answers that are right, length in tokens, KL to the base in nats a token, sampled "
+    "tokens a second; in yellow what is unusual. All figures of a step are in metrics.jsonl and on the page."
+)
 READ = {"own": "its own", "other": "another's", "right": "a right one", "random": "a random one"}  # by attempt 2
 
 
@@ -157,6 +161,15 @@ def with_best(rows: list[dict], best_of: Callable[[int], str | None]) -> list[di
     return table
 
 
+def _noted(row: dict, idle: float, formed: list[float | None]) -> str:
+    """Names what a step's line is silent about while it is as it should be."""
+    shares = [share for share in formed if share is not None]
+    notes = [f"  {idle:.0%} without advantage"] if idle > 0.5 else []
+    notes += [f"  formed {' '.join(f'{share:.2f}' for share in shares)}"] if min(shares, default=1.0) < 0.9 else []
+    notes += [f"  cut {row['truncated']:.0%}"] if row["truncated"] > 0.1 else []
+    return "".join(notes)
+
+
 class Telling:
     """Reports the progress of a long operation every TELL_SECONDS; quick ones are not reported."""
 
@@ -180,6 +193,7 @@ class Screen:
         self._console = Console(quiet=not is_main, highlight=False, soft_wrap=True)
         # as wide as a table, whatever the terminal: a figure must not be cut off in a log
         self._tables = Console(quiet=not is_main, highlight=False, width=10_000)
+        self._explained = False  # what a step's line says
 
     def say(self, text: str) -> None:
         """Prints one plain line."""
@@ -206,43 +220,37 @@ class Screen:
         if not attempts:
             return self._single_step(row, left)
 
-        def each(key: str, digits: int) -> list[str]:
-            return [_cell(row.get(f"{key}_attempt{number}"), digits=digits) for number in attempts]
+        def each(key: str, digits: int) -> str:
+            return " ".join(_cell(row.get(f"{key}_attempt{number}"), digits=digits) for number in attempts)
 
-        def change(key: str, digits: int) -> tuple[str, tuple[str, str]]:
-            *before, last = each(key, digits)
-            return "".join(f"{value} -> " for value in before), (last, "green")
-
-        self._console.print(
-            Text.assemble(
-                (f"stage {row['stage']} step {row['step']:>4}/{row['steps']}", "bold"),
-                "  reward ", *change("reward", 3), "  match ", *change("acc", 2), f" ({row['gap']:+.2f})",
-                f"  idle {100 * row['zero_advantage']:.0f}%",
-                f"  formed {' '.join(each('well_formed', 2))}",
-                f"  kl {' '.join(each('kl', 4))}",
-                f"  len {' '.join(each('length', 0))}",
-                f"  cut {100 * row['truncated']:.0f}%",
-                f"  |g| {row['grad_norm']:.2g}",
-                f"  {row['tokens_per_second']:.0f} tok/s",
-                (f"  {until(left)}", "dim"),
-            )
-        )  # fmt: skip
+        right = (f"attempt {number} {_cell(row.get(f'acc_attempt{number}'), digits=2)}" for number in attempts)
+        self._line(
+            f"stage {row['stage']} step {row['step']:>4}/{row['steps']}",
+            f"{'  '.join(right)} ({row['gap']:+.2f})",
+            f"  length {each('length', 0)}  kl {each('kl', 4)}",
+            _noted(row, row["zero_advantage"], [row.get(f"well_formed_attempt{number}") for number in attempts]),
+            row,
+            left,
+        )
 
     def _single_step(self, row: dict, left: float) -> None:
-        against = f"  won {row['wins']:.2f} lost {row['losses']:.2f}" if "wins" in row else ""
-        clipped = 100 * (row.get("clipped_low", 0.0) + row.get("clipped_high", 0.0))
-        self._console.print(
-            Text.assemble(
-                (f"step {row['step']:>4}/{row['steps']}", "bold"),
-                f"  reward {row.get('reward', 0.0):.3f}  match ",
-                (f"{row.get('acc', 0.0):.2f}", "green"),
-                f"  formed {row.get('well_formed', 0.0):.2f}",
-                f"  solved {row['solved']:.2f}{against}  equal {row['equal_groups']:.2f}  len {row['length']:.0f}",
-                f"  cut {100 * row['truncated']:.0f}%  clip {clipped:.0f}%  |g| {row['grad_norm']:.2g}",
-                f"  {row['tokens_per_second']:.0f} tok/s",
-                (f"  {until(left)}", "dim"),
-            )
+        self._line(
+            f"step {row['step']:>4}/{row['steps']}",
+            f"right {row.get('acc', 0.0):.2f}",
+            (f"  won {row['wins']:.2f} lost {row['losses']:.2f}" if "wins" in row else "")
+            + f"  reward {row.get('reward', 0.0):.3f}  length {row['length']:.0f}",
+            _noted(row, row["equal_groups"], [row.get("well_formed")]),
+            row,
+            left,
         )
+
+    def _line(self, where: str, right: str, text: str, noted: str, row: dict, left: float) -> None:
+        if not self._explained:
+            self._explained = True
+            self._console.print(Text(LEGEND, style="dim"))
+        speed = f"  {row['tokens_per_second']:.0f} tok/s"
+        parts = [(where, "bold"), "  ", (right, "green"), text, speed, (noted, "yellow"), (f"  {until(left)}", "dim")]
+        self._console.print(Text.assemble(*parts))
 
     def _single_table(self, rows: list[dict], title: str) -> None:
         """Prints pass@1, pass@k and the games, each with its 95 % interval below."""
