@@ -26,7 +26,7 @@ owns the verdict (`judge/jail/__init__.py` has the protocol). The verdict on a t
     died              the program ended in another way: a signal, os._exit, a crash
     timeout, memory, output_limit    a limit
     opaque            an object that is not plain data was compared
-    protocol          the program sent bytes that nobody asked for, or that are no answer
+    protocol          the program sent bytes that no one asked for, or that are no answer
     unsupported_test  the test's fault: it does not parse, asserts nothing, passes what cannot leave it
     infra_error       the sandbox's fault, after retries: no score at all, `ProgramVerdict.scored` is False
 
@@ -41,7 +41,7 @@ What a right program cannot do here stands in a table of docs/judge.md, as does 
 
 Covered nowhere: answers learned by heart, functions that answer differently each time, bugs of the kernel. R3 does not
 hide process numbers, nor names, sizes and times of files: a program can see there what another one has done before it.
-R4 does not hide the names of packages that are installed beside the library; neither lets such a package be read.
+R4 does not hide the names of packages that are installed next to the library; neither lets such a package be read.
 """
 
 import argparse
@@ -125,8 +125,8 @@ def show_self_test(highest: str | None, allow_unsafe: bool) -> int:
     """Prints every rung that was tried, what is covered on the one that holds, and its speed."""
     with Sandbox(rung=highest, allow_unsafe=allow_unsafe) as sandbox:
         *tried, taken = sandbox.checks
-        for each in tried:
-            print(f"{each.rung.name}  {each.rung.gives}: not here, {each.why_not}")
+        for check in tried:
+            print(f"{check.rung.name}  {check.rung.gives}: not here, {check.why_not}")
         print(f"{taken.rung.name}  {taken.rung.gives}: taken\n\na program that the model wrote can")
         for what, refused in taken.attempts:
             print(f"  {'not' if refused else 'YES':<4} {what}")

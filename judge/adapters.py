@@ -36,7 +36,7 @@ def scores(
     they use of the program, where they do not say it themselves. docs/judge.md has what is understood.
     """
     names = [None] * len(texts) if entry_points is None else entry_points
-    read = [_program(*each) for each in zip(map(last_code, texts), tests, names, strict=True)]
+    read = [_program(*row) for row in zip(map(last_code, texts), tests, names, strict=True)]
     for problem in (problem for problem in read if isinstance(problem, str)):
         _warn(problem)
     verdicts = iter(_sandbox(os.getpid()).judge([program for program in read if isinstance(program, Program)]))
@@ -71,7 +71,7 @@ def _warn(why: str) -> None:
 
 
 def judge(source: str, tests: Sequence[str], entry_points: Sequence[str]) -> float | None:
-    """Returns what a bare program scores, as a judge for `--benchmark`."""
+    """Returns the score of a bare program, as a judge for `--benchmark`."""
     program = replace(program_for(source, tests, entry_points), timeout_s=JUDGE_SECONDS)
     [verdict] = _sandbox(os.getpid()).judge([program])
     return verdict.pass_rate if verdict.scored else None

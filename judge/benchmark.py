@@ -56,7 +56,7 @@ class JudgeTrial(NamedTuple):
     due: float  # the share of its tests that deserve to pass
     score: float | None  # None: no score, because of `why`
     why: str = ""  # "not asked", "hung", "died", or an exception
-    harm: str = ""  # what was done beside the score: the canary changed, processes left
+    harm: str = ""  # what was done besides the score: the canary changed, processes left
 
 
 def show_benchmark(name: str, of_texts: bool, only: str, every: int, allow_unsafe: bool, as_json: bool) -> int:
@@ -165,17 +165,17 @@ def _of_text(judge: Callable[[str, str], float | None], row: dict, kind: str, du
 
 def questions(only: str, every: int) -> list[tuple[str, str, float, Any]]:
     """Returns (name, kind, due, program) of all that is judged: of the attacks and right programs each `every`-th."""
-    hostile = [(f"{each.kind}/{each.name}", each.kind, 0.0, each) for each in attacks()]
+    hostile = [(f"{attack.kind}/{attack.name}", attack.kind, 0.0, attack) for attack in attacks()]
     known = [
-        (f"control/{each.name}", "control", fmean(what == "pass" for what in each.expected_verdicts), each)
-        for each in controls()
+        (f"control/{control.name}", "control", fmean(what == "pass" for what in control.expected_verdicts), control)
+        for control in controls()
     ]
-    right = [
-        (f"right/{each.name}", "right", 1.0, each)
-        for each in right_programs()
-        if not (each.refused or each.program.stdio or "numpy" in each.name)
+    rights = [
+        (f"right/{right.name}", "right", 1.0, right)
+        for right in right_programs()
+        if not (right.refused or right.program.stdio or "numpy" in right.name)
     ]
-    return [each for each in [*hostile[::every], *known, *right[::every]] if only in each[0]]
+    return [case for case in [*hostile[::every], *known, *rights[::every]] if only in case[0]]
 
 
 def try_programs(name: str, only: str = "", every: int = 1, allow_unsafe: bool = False) -> Iterator[JudgeTrial]:

@@ -34,7 +34,7 @@ take the machine along. The library file that is emptied has no content. The bom
     # --- test
     a test; there may be several
     # --- stdin
-    an input, and behind it
+    an input, and after it
     # --- stdout
     what is to be printed then
     # --- setup
@@ -69,7 +69,7 @@ SEVERAL = {
     "ENDED": "exited died",
     "NOT_DATA": "opaque wrong exception",
     "OWN_GOAL": "wrong exception load_error exited died protocol timeout",  # it broke itself
-    "NOISE": "protocol wrong died",  # bytes that nobody asked for
+    "NOISE": "protocol wrong died",  # bytes that no one asked for
     "BAD_REPLY": "protocol wrong opaque exception",
     "SLOW": "timeout died",
     "STARVED": "memory timeout died exception wrong load_error",
@@ -92,7 +92,7 @@ class Attack:
 
 @dataclass(frozen=True)
 class Control:
-    """A program beside them whose verdicts are known: a judge that refuses everything has shown nothing."""
+    """A program next to them whose verdicts are known: a judge that refuses everything has shown nothing."""
 
     name: str
     source: str = field(repr=False)
@@ -121,21 +121,21 @@ def read(path: Path) -> Iterator[dict[str, Any]]:
             yield {
                 "name": pattern.format(program=program, test=name),
                 "source": source,
-                "verdicts": [each for word in (verdicts or header["expected"]).split()
-                             for each in SEVERAL.get(word, word).split()],
+                "verdicts": [verdict for word in (verdicts or header["expected"]).split()
+                             for verdict in SEVERAL.get(word, word).split()],
                 "tests": (test.rstrip("\n"),) if test else TESTS,
                 "settings": ast.literal_eval(header.get("settings", "{}")),
             }  # fmt: skip
 
 
 def sections(text: str) -> tuple[str, dict[str, tuple[str, str]]]:
-    """Returns what stands before the first line `# === name: verdicts`, and by name the verdicts and what follows."""
+    """Returns the text before the first line `# === name: verdicts`, and by name the verdicts and the text after it."""
     start, *parts = re.split(r"^# === (.+?)(?:: (.+))?\n", text, flags=re.MULTILINE)
     return start, {name: (verdicts or "", body) for name, verdicts, body in zip(*[iter(parts)] * 3, strict=True)}
 
 
 def include(name: str) -> str:
-    """Returns the text of a file that lies beside the kinds."""
+    """Returns the text of a file next to the folders of the kinds."""
     return (HOSTILE / name).read_text(encoding="utf-8")
 
 
@@ -188,7 +188,7 @@ class Right:
 
 def right_programs() -> list[Right]:
     """Returns the right programs of all files."""
-    return [each for path in sorted(RIGHT.glob("*.py")) for each in _right_of(path)]
+    return [right for path in sorted(RIGHT.glob("*.py")) for right in _right_of(path)]
 
 
 def _right_of(path: Path) -> Iterator[Right]:

@@ -32,7 +32,7 @@ class _approx:
     def __init__(self, expected, rel=None, abs=None, nan_ok=False):
         self.expected, self.rel, self.abs, self.nan_ok = expected, rel, abs, nan_ok
     def __eq__(self, actual):
-        expected, actual = (each.tolist() if hasattr(each, "tolist") else each for each in (self.expected, actual))
+        expected, actual = (value.tolist() if hasattr(value, "tolist") else value for value in (self.expected, actual))
         if type(expected) in (dict, list, tuple):
             keys = list(expected) if type(expected) is dict else range(len(expected))
             return type(actual) is type(expected) and len(actual) == len(expected) and all(
@@ -213,7 +213,7 @@ class Rewriting(ast.NodeTransformer):
         return made
 
     def of_pytest(self, node: ast.AST) -> str | None:
-        """Returns what an expression is in pytest, such as "mark.skip"; None if it is nothing of it."""
+        """Returns the name of an expression in pytest, such as "mark.skip"; None if it is not from pytest."""
         if isinstance(node, ast.Attribute):
             before = self.of_pytest(node.value)
             return None if before is None else f"{before}.{node.attr}".lstrip(".")

@@ -116,7 +116,7 @@ def settings_of(rung: Rung, numpy: bool, among: int, user: int) -> dict:
         "modules": zygote.COMMON.split() + numpy * _NUMPY,
         "in_memory": private,
         "path": _LIBRARY,
-        "path_beforehand": [str(Path(folder).parent) for folder in folders],  # its submodules are found beside it later
+        "path_beforehand": [str(Path(folder).parent) for folder in folders],  # where submodules are found later
         "readable": [*readable, _ZONES, "/etc/ld.so.cache", *folders],
         "listed": listed,  # modules are found by their names
         "user": user,

@@ -104,7 +104,7 @@ def last_boxed(text: str) -> str:
 def peel(text: str) -> str:
     r"""Removes what encloses all of `text`: `$ $`, `\[ \]`, `\( \)`, `** **`, `\boxed{}`, `\text{}` and blanks.
 
-    `$a$ and $b$` and `\text{a} + \text{b}` stay as they are; so does the currency sign in `$18`. Removes at most 8
+    `$a$ and $b$` and `\text{a} + \text{b}` and the currency sign in `$18` stay as they are. Removes at most 8
     layers; from texts of more than 10,000 characters, only the blanks.
     """
     if len(text) > _LONGEST_WRAPPED:
@@ -234,7 +234,7 @@ def unchanged(after: str, before: str) -> bool:
 
 
 def without_thinking(text: str) -> str:
-    """Removes closed `<think>...</think>` blocks from `text`; an unpaired tag stays, and so does what follows it.
+    """Removes closed `<think>...</think>` blocks from `text`; an unpaired tag and what follows it stay.
 
     As everywhere, a block runs from a closing tag back to the nearest opening one, but here case is ignored: a draft in
     `<Think>` is no submission, although the rewards for tags insist on the spelling. Blocks are removed before fences

@@ -184,7 +184,7 @@ class Numeral(NamedTuple):
         if not others:
             return True
         follows = _GOES_ON.match(line, self.end)
-        return self.start == 0 and bool(follows) and all(_OF_WHAT.search(line[: each.start]) for each in others)
+        return self.start == 0 and bool(follows) and all(_OF_WHAT.search(line[: other.start]) for other in others)
 
 
 def same_unit(a: str, b: str) -> bool:
@@ -227,8 +227,8 @@ def plain(text: str) -> str:
 def _plain_fraction(found: re.Match) -> str:
     signs = [found[1] or "", found[5] or ""]
     minus = "-" if signs.count("-") == 1 else ""
-    behind = " " * found.string[found.end() : found.end() + 1].isdigit()
-    return f" {minus}{found[2] or found[4]}/{found[6] or found[8]}{behind}"
+    blank = " " * found.string[found.end() : found.end() + 1].isdigit()
+    return f" {minus}{found[2] or found[4]}/{found[6] or found[8]}{blank}"
 
 
 def _number(body: re.Match) -> Fraction | None:
@@ -369,8 +369,8 @@ def marked_number(line: str) -> Numeral | None:
     marks = [mark for mark in _MARKED.finditer(line) if numerals(mark[0])]
     if len(marks) != 1:
         return None
-    inside, behind = marks[0][1] or marks[0][2], line[marks[0].end() :]
-    if not _GOES_ON.match(behind) or _HEDGED.search(behind) or _FORMULA.search(_CLOSING.sub("", behind)):
+    inside, after = marks[0][1] or marks[0][2], line[marks[0].end() :]
+    if not _GOES_ON.match(after) or _HEDGED.search(after) or _FORMULA.search(_CLOSING.sub("", after)):
         return None
-    found = read_quantity(inside) and numerals(inside + behind)
+    found = read_quantity(inside) and numerals(inside + after)
     return found[0]._replace(start=marks[0].start()) if found else None

@@ -38,12 +38,12 @@ def _asked(sandbox: Sandbox, pairs: list[tuple[CodeTask, CodeTask]]) -> list[tup
             task.setup_code,
             task.solution,
             [task.tests, public.tests],
-            [[_lines(case.stdin) for case in each.stdio] for each in (task, public)],
+            [[_lines(case.stdin) for case in tests.stdio] for tests in (task, public)],
         )
         for task, public in pairs
     ]
     begin = ["import json, sys, io", "out, sys.stdout = sys.stdout, io.StringIO()"]
-    end = f"print(json.dumps([recorded(*each) for each in {given!r}]), file=out)"
+    end = f"print(json.dumps([recorded(*task) for task in {given!r}]), file=out)"
     source = "\n".join([*begin, *(inspect.getsource(part) for part in (plain, guarded, recorded)), end])
     seconds = sum(task.timeout_s for task, _ in pairs)
     run = sandbox.run(Program(source, timeout_s=seconds, memory_mb=max(task.memory_mb for task, _ in pairs)))

@@ -46,7 +46,7 @@ def tree_of(code: str) -> ast.Module | None:
 
 
 def asserts_in(tree: ast.AST) -> list[ast.expr]:
-    """Returns what the assert statements ask."""
+    """Returns the questions of the assert statements."""
     return [node.test for node in ast.walk(tree) if isinstance(node, ast.Assert)]
 
 

@@ -84,7 +84,7 @@ class CodeTask(BaseModel):
         return tuple(self.entry_points) or infer_entry_points(self.tests, self.prompt, self.setup_code)
 
     def program(self, source: str) -> Program:
-        """Returns what a sandbox needs to judge `source` on this task."""
+        """Returns the program for a sandbox that judges `source` on this task."""
         return Program(
             source=source,
             tests=tuple(self.tests),

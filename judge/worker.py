@@ -293,7 +293,7 @@ class Pipes:
 
     @property
     def received(self) -> list[bytes]:
-        """Returns what was kept of each output: one byte more than the cap if there was too much to read."""
+        """Returns the kept part of each output: one byte more than the cap if there was too much to read."""
         return [bytes(output) for output in self._outputs.values()]
 
     def pump(self, report: int, deadline: float) -> None:

@@ -42,13 +42,13 @@ Frames: 4 bytes of length, little endian, then a JSON object in ASCII.
                            not stateful "truth" and "called": whether it can be; {"id", "same": index of the argument
                            that it is}, {"id", "opaque": why, "truth"}, {"id", "method": true} or
                            {"id", "exc": [class names of the MRO], "args": [number or text], "text": its own, "has":
-                           attributes}; beside it "awaited": it is due when the test awaits it, "mut": {index: new
+                           attributes}; next to it "awaited": it is due when the test awaits it, "mut": {index: new
                            value} of the arguments that the call has changed, and "holds": {number of an object: what
                            it holds of its constructor's parameters}
     examiner -> owner      {"verdicts": [[verdict, detail] for each test]}
     zygote -> owner        {"ended": {role: wait status}, "seconds", "cpu", "memory", "overdue": bool, "crowd": ended
                            for its many threads, "struck": one was killed from outside}
 
-An answer that nobody asked for, with another id, with bytes behind it or with an unknown value ends the program's
+An answer that no one asked for, with another id, with bytes after it or with an unknown value ends the program's
 chances: the verdict `protocol` stands for all remaining tests.
 """

@@ -82,11 +82,11 @@ def _expecting(nodes: list[ast.AST]) -> Iterator[ast.stmt]:
     """
     for node in nodes:
         for block in [getattr(node, name, None) for name in ("body", "orelse", "finalbody")]:
-            for each, behind in zip(block, [*block[1:], None], strict=False) if isinstance(block, list) else ():
-                if isinstance(each, _TRIES):
-                    leaves = all(isinstance(handler.body[-1], _LEAVES) for handler in each.handlers)
-                    if any(map(_fails, (*each.body, *each.orelse))) or (_fails(behind) and leaves):
-                        yield each
+            for statement, following in zip(block, [*block[1:], None], strict=False) if isinstance(block, list) else ():
+                if isinstance(statement, _TRIES):
+                    leaves = all(isinstance(handler.body[-1], _LEAVES) for handler in statement.handlers)
+                    if any(map(_fails, (*statement.body, *statement.orelse))) or (_fails(following) and leaves):
+                        yield statement
 
 
 def _ending(nodes: list[ast.AST]) -> Iterator[ast.AST]:
@@ -94,8 +94,8 @@ def _ending(nodes: list[ast.AST]) -> Iterator[ast.AST]:
     for node in nodes:
         handlers = [handler.type for handler in node.handlers] if isinstance(node, _TRIES) else []
         contexts = [item.context_expr for item in node.items] if isinstance(node, ast.With) else []
-        if any(_ENDS & _names(each) for each in (*handlers, *contexts)):
-            yield from (each for part in node.body for each in ast.walk(part))
+        if any(_ENDS & _names(expression) for expression in (*handlers, *contexts)):
+            yield from (part for statement in node.body for part in ast.walk(statement))
 
 
 def _is_to_raise(node: ast.AST) -> bool:
@@ -118,7 +118,7 @@ def _raising(nodes: list[ast.AST]) -> Iterator[ast.AST]:
 
 def _looks(handler: ast.ExceptHandler) -> bool:
     """True if a handler acts on what it catches: more than leaving the block, printing or re-raising."""
-    return not any(isinstance(each, ast.Raise) for each in ast.walk(handler)) and any(
+    return not any(isinstance(part, ast.Raise) for part in ast.walk(handler)) and any(
         not isinstance(part, ast.Pass | ast.Continue | ast.Break)
         and not (isinstance(part, ast.Expr | ast.Return) and isinstance(part.value, ast.Constant | None))
         and not (isinstance(part, ast.Expr) and "print" in _names(part.value))
@@ -127,7 +127,7 @@ def _looks(handler: ast.ExceptHandler) -> bool:
 
 
 def _names(node: ast.AST | None) -> set[str]:
-    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)} if node else set()
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)} if node else set()
 
 
 class _Identities(ast.NodeTransformer):
@@ -191,12 +191,12 @@ class _Noting(ast.NodeTransformer):
         """Returns the statements of a block, guarded up to its last assert that can hold."""
         awaited = [index for index, part in enumerate(block, start=1) if _asserts(part) and not _fails(part)]
         end = max(awaited, default=0)
-        before, behind = self._visited(block[:end]), self._visited(block[end:])
-        return [self._guarded(before, what), *behind] if before else behind
+        before, after = self._visited(block[:end]), self._visited(block[end:])
+        return [self._guarded(before, what), *after] if before else after
 
     def _visited(self, nodes: list) -> list:
         new = [self.visit(node) for node in nodes]
-        return [each for part in new for each in (part if isinstance(part, list) else [part])]
+        return [node for part in new for node in (part if isinstance(part, list) else [part])]
 
     def _guarded(self, block: list[ast.stmt], what: str) -> ast.stmt:
         told = [self._note(what, block[0]), ast.Raise()]

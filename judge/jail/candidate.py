@@ -176,7 +176,7 @@ def _names_of(kind: type) -> list[str]:
 
 
 def _raised_by(name: str, args: list) -> tuple:
-    """Returns what `__exit__` gets of an error: of the class by this name, or of no error."""
+    """Returns the arguments of `__exit__` for an error of the class by this name, or for none."""
     error = getattr(builtins, name, Exception)(*args) if name else None
     return error and type(error), error, None
 
@@ -371,7 +371,8 @@ def _held(value: Any) -> tuple[list[str], str | None, list, list]:
         if code.co_flags & inspect.CO_VARARGS:
             star = code.co_varnames[code.co_argcount + code.co_kwonlyargcount]
     spellings = [(name, f"_{name}", f"_{kind.__name__}__{name}") for name in [*names, *filter(None, [star])]]
-    return names, star, defaults, [getattr(value, next(s for s in each if hasattr(value, s))) for each in spellings]
+    attributes = [next(name for name in of_one if hasattr(value, name)) for of_one in spellings]
+    return names, star, defaults, [getattr(value, name) for name in attributes]
 
 
 def _refuse(value: Any) -> Any:

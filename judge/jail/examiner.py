@@ -373,7 +373,7 @@ class _Program:
         poll = select.poll()
         poll.register(self._replies, select.POLLIN)
         if any(event & select.POLLIN for _, event in poll.poll(0)):
-            self._lose("protocol", "the program sent bytes that nobody asked for")
+            self._lose("protocol", "the program sent bytes that no one asked for")
 
     def _apply(self, changes: Any, values: list) -> None:
         """Applies a call's changes to its arguments, as if it had been made in this process."""
@@ -448,7 +448,7 @@ class _Program:
         return self._object(content)
 
     def identity(self, value: Any) -> Any:
-        """Returns what is identical for two references to one object of the program; any other value itself."""
+        """Returns one and the same object for all references to an object of the program; any other value itself."""
         return self._identities.setdefault(value.__number__, object()) if type(value) is RemoteObject else value
 
     def is_made_of(self, thing: RemoteObject, other: RemoteObject) -> bool:

@@ -125,7 +125,7 @@ def set_common_limits() -> None:
 def own_limits(space: int, cpu_seconds: float, processes: int) -> list[Limit]:
     """Returns the limits of one program, for `resource.setrlimit`.
 
-    `space`: bytes of address space. `cpu_seconds`: a backstop behind the zygote's clock. `processes`: counts all of
+    `space`: bytes of address space. `cpu_seconds`: a backstop after the zygote's clock. `processes`: counts all of
     this user's, threads included, wherever they were started.
     """
     seconds = math.ceil(cpu_seconds) + 1

@@ -30,7 +30,7 @@ class Library:
         """Reads all modules below these folders into a file in memory: of what is mapped, a fork copies nothing."""
         self._files: dict[str, tuple[Path, slice, bool]] = {}  # by module: path, place in it, whether it is compiled
         with _file_in_memory() as file:
-            for name, path in (each for folder in folders for each in _modules(Path(folder))):
+            for name, path in (module for folder in folders for module in _modules(Path(folder))):
                 if name not in self._files:
                     data, compiled = _read(path)
                     self._files[name] = path, slice(file.tell(), file.tell() + len(data)), compiled

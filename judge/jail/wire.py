@@ -253,7 +253,7 @@ class WireDecoder:
         if any(type(size) is not int or size < 0 for size in _list(shape)):
             raise Broken("an array of no shape")
         numbers = self._decode(_list(items), levels)
-        if any(type(each) not in (int, float, complex, bool) for each in numbers):
+        if any(type(number) not in (int, float, complex, bool) for number in numbers):
             raise Broken("an array of other things than numbers")
         return numpy.array(numbers, dtype=numpy.dtype(kind)).reshape(shape)
 
@@ -264,7 +264,7 @@ def extends_plain(value: Any) -> bool:
 
 
 def operated(name: str, thing: Any, *others: Any) -> Any:
-    """Returns what the operator of this method, such as `__radd__` or `__round__`, makes of its operands."""
+    """Returns the result of the operator of this method, such as `__radd__` or `__round__`, for its operands."""
     for module in (operator, builtins, math):
         function = getattr(module, name if module is operator else name.strip("_"), None)
         if function:
@@ -274,7 +274,7 @@ def operated(name: str, thing: Any, *others: Any) -> Any:
 
 def _list(content: Any) -> list:
     if type(content) is not list:
-        raise Broken("no list behind a tag")
+        raise Broken("no list after a tag")
     return content
 
 
