@@ -17,10 +17,9 @@ class Case:
     revisions: int  # K2; 0: answers of one attempt, and no KL
     length: int  # tokens of the longest completion
     prompt_tokens: int
-    micro_batch_tokens: int  # ours
-    naive_rows: int  # second attempts of a micro-batch, with their first attempts
     trl_rows: int  # completions of a micro-batch, at most
-    at_once: int | None = None  # completions that naive and trl decode together; None: all of them
+    micro_batch_tokens: int = 4096  # ours
+    at_once: int | None = None  # completions that the others decode together; None: all of them
     equal: bool = False  # every completion has the full length; else lengths are spread evenly from 1 on
     dtype: str = "float32"  # of the frozen weights
 

@@ -5,7 +5,6 @@ Answers are lines of JSON on what was standard output at the start; whatever a l
     ours    lib.rl.score.ScoreRun on a config, by the calls of train.py's loop, stage II; where a case has no second
             attempts, lib.play.gspo.GspoRun by those of rl_train_gspo_selfplay.py
     generate  transformers' `generate` with the adapter, where a case has no second attempts; trains nothing
-    naive   what one would write first: `generate` twice, two graphs with all logits, two reference passes, one update
     trl     trl.GRPOTrainer on as many completions, in one turn
 """
 
@@ -113,38 +112,32 @@ def chats(folder: Path, tokenizer) -> list[str]:
     ]
 
 
-def score_config(case: Case, folder: Path):
-    """Returns the demo's config with this case's model, data and sizes."""
-    from lib.core.config import ScoreConfig, load
+def config_of(case: Case, folder: Path):
+    """Returns a demo's config with this case's model, data and sizes: GSPO where a case has no second attempts."""
+    from lib.core.config import ScoreConfig, SelfPlayConfig, load
 
-    first, second = case.prompt_tokens, case.prompt_tokens + case.length + 16
-    return load(ScoreConfig, ROOT / "configs" / "tiny_arithmetic.yaml", [
+    columns = case.prompt_tokens + case.length
+    common = [
         f"output_dir={folder}", "run_name=run", f"model.name={folder / 'base'}", f"model.dtype={case.dtype}",
-        f"model.max_seq_length={second + case.length}", f"dataset.name={folder / 'data.jsonl'}",
-        "dataset.test_split_size=1", "reward.fn=parity", "reward.answer_extractor=identity",
-        f"generation.max_prompt_length_attempt1={first}", f"generation.max_prompt_length_attempt2={second}",
+        f"dataset.name={folder / 'data.jsonl'}", "dataset.test_split_size=1", "reward.fn=parity",
+        "reward.answer_extractor=identity", f"train.micro_batch_tokens={case.micro_batch_tokens}",
+        "train.checkpoint_every=0", "eval.every_steps=0", f"optimizer.learning_rate={RATE}",
+    ]  # fmt: skip
+    if not case.revisions:
+        return load(SelfPlayConfig, ROOT / "configs" / "tiny_code.yaml", [
+            *common, "opponent=null", f"model.max_seq_length={columns}", "prompts.user='{question}'",
+            f"generation.max_prompt_length={case.prompt_tokens}", f"generation.max_new_tokens={case.length}",
+            f"train.batch_size={case.prompts}", f"train.group_size={case.attempts}", "train.minibatches=1",
+            "train.steps=1000000",
+        ])  # fmt: skip
+    return load(ScoreConfig, ROOT / "configs" / "tiny_arithmetic.yaml", [
+        *common, f"model.max_seq_length={columns + 16 + case.length}",
+        f"generation.max_prompt_length_attempt1={case.prompt_tokens}",
+        f"generation.max_prompt_length_attempt2={columns + 16}",
         f"generation.max_new_tokens_attempt1={case.length}", f"generation.max_new_tokens_attempt2={case.length}",
         f"train.stage2_batch_size={case.prompts}", f"train.attempts_per_prompt={case.attempts}",
-        f"train.revisions_per_attempt={case.revisions}", f"train.micro_batch_tokens={case.micro_batch_tokens}",
-        "train.stage2_steps=1000000", "train.checkpoint_every=0", "eval.every_steps=0",
-        f"optimizer.learning_rate={RATE}", f"train.beta1={BETA}", f"train.alpha={ALPHA}",
-    ])  # fmt: skip
-
-
-def selfplay_config(case: Case, folder: Path):
-    """Returns the same for single answers: GSPO, with one optimizer step in each."""
-    from lib.core.config import SelfPlayConfig, load
-
-    return load(SelfPlayConfig, ROOT / "configs" / "tiny_code.yaml", [
-        f"output_dir={folder}", "run_name=run", f"model.name={folder / 'base'}", f"model.dtype={case.dtype}",
-        "opponent=null",
-        f"model.max_seq_length={case.prompt_tokens + case.length}", f"dataset.name={folder / 'data.jsonl'}",
-        "dataset.test_split_size=1", "prompts.user='{question}'", "reward.fn=parity",
-        "reward.answer_extractor=identity", f"generation.max_prompt_length={case.prompt_tokens}",
-        f"generation.max_new_tokens={case.length}",
-        f"train.batch_size={case.prompts}", f"train.group_size={case.attempts}", "train.minibatches=1",
-        f"train.micro_batch_tokens={case.micro_batch_tokens}", "train.steps=1000000", "train.checkpoint_every=0",
-        "eval.every_steps=0", f"optimizer.learning_rate={RATE}",
+        f"train.revisions_per_attempt={case.revisions}", "train.stage2_steps=1000000", f"train.beta1={BETA}",
+        f"train.alpha={ALPHA}",
     ])  # fmt: skip
 
 
@@ -168,178 +161,67 @@ def of_given_lengths(case: Case, policy) -> None:
     touch(policy)
 
 
-def gspo(case: Case, folder: Path, meter: Meter) -> None:
-    """Runs the loop of rl_train_gspo_selfplay.py."""
-    from lib.core.registry import rewards
-    from lib.play.gspo import GspoRun
-    from lib.rl.task import load_task
-
-    rewards.register("parity")(parity)
-    made = load_task(selfplay_config(case, folder))
-    of_given_lengths(case, made.policy)
-    run = GspoRun(made)
-    run.progress.due = None
-    with run.open():
-        meter.ready()
-        while not run.session.interrupted():
-            meter.begin()
-            played = run.play()
-            sampled = seconds()
-            run.update(played, run.credit(played, run.assist(played)))
-            written = [answer.completion.ids for each in played for answer in each.group.answers]
-            meter.end(sampled - meter.start, len(written), sum(map(len, written)))
-
-
 def ours(case: Case, folder: Path, meter: Meter) -> None:
     """Runs the loop of train.py, stage II, or that of self-play."""
-    if not case.revisions:
-        gspo(case, folder, meter)
     from lib.core.registry import rewards
+    from lib.play.gspo import GspoRun
     from lib.rl.score import ScoreRun
     from lib.rl.task import load_task
 
     rewards.register("parity")(parity)
-    made = load_task(score_config(case, folder))
+    made = load_task(config_of(case, folder))
     of_given_lengths(case, made.policy)
-    run = ScoreRun(made, start_stage=2)
+    run = ScoreRun(made, start_stage=2) if case.revisions else GspoRun(made)
     run.progress.due = None
     with run.open():
-        stage = next(run.session.remaining())
+        stage = next(run.session.remaining()) if case.revisions else None
         meter.ready()
         while not run.session.interrupted():
             meter.begin()
-            trees = run.sample(stage)
-            sampled = seconds()
-            credit = run.credit(stage, trees)
-            run.update(stage, trees, credit)
-            written = [answer.completion.ids for node in credit.nodes for answer in node.group.answers]
-            meter.end(sampled - meter.start, len(written), sum(map(len, written)))
-
-
-Texts = list[tuple[list[int], list[int]]]  # prompts and what was written behind them
-
-
-class Naive:
-    """Two attempts by `generate`, then two graphs per micro-batch."""
-
-    def __init__(self, case: Case, folder: Path):
-        from lib.core.config import Lora, Model
-        from lib.model.loading import attach_tuner
-
-        self.case = case
-        self.language_model, self.tokenizer = base(folder)
-        self.model = attach_tuner(self.language_model, Lora(), Model(name=str(folder / "base")), "plain", seed=0)
-        touch(self.model)
-        self.device = next(self.model.parameters()).device
-        trained = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
-        self.optimizer = torch.optim.AdamW(trained, lr=RATE, weight_decay=0.0)
-        self.batches = self._forever(self.tokenizer(chats(folder, self.tokenizer))["input_ids"])
-        words = "<|im_end|><|user|>Correct any error.<|im_end|><|assistant|>"
-        self.retry = self.tokenizer(words)["input_ids"]
-        self.lengths = case.drawn(case.firsts), case.drawn(case.seconds)
-
-    def _forever(self, ids: list[list[int]]) -> Iterator[list[list[int]]]:
-        count = self.case.prompts
-        while True:
-            yield from (ids[start : start + count] for start in range(0, len(ids) - count + 1, count))
-
-    @torch.no_grad()
-    def generate(self, prompts: list[list[int]], copies: int, lengths: Iterator[int]) -> Texts:
-        """Samples `copies` completions of each prompt."""
-        self.model.eval()
-        end, pad = self.tokenizer.eos_token_id, self.tokenizer.pad_token_id
-        end_by(self.language_model, lengths, end)
-        rows = max(1, (self.case.at_once or len(prompts) * copies) // copies)
-        texts = []
-        for start in range(0, len(prompts), rows):
-            part = prompts[start : start + rows]
-            batch = self.tokenizer.pad({"input_ids": part}, padding_side="left", return_tensors="pt").to(self.device)
-            done = self.model.generate(
-                **batch, num_return_sequences=copies, do_sample=True, temperature=1.0, top_k=0,
-                max_new_tokens=self.case.length, eos_token_id=end, pad_token_id=pad,
-            )[:, batch["input_ids"].shape[1] :].tolist()  # fmt: skip
-            for i, ids in enumerate(done):
-                texts.append((part[i // copies], ids[: ids.index(end) + 1] if end in ids else ids))
-        return texts
-
-    def rollout(self) -> tuple[Texts, Texts, torch.Tensor, torch.Tensor]:
-        """Returns first and second attempts, and the rewards of each."""
-        case = self.case
-        first = self.generate(next(self.batches), case.attempts, self.lengths[0])
-        second = self.generate([x + y + self.retry for x, y in first], case.revisions, self.lengths[1])
-        return first, second, self._judged(first), self._judged(second)
-
-    def _judged(self, texts: Texts) -> torch.Tensor:
-        written = self.tokenizer.batch_decode([ids for _, ids in texts], skip_special_tokens=True)
-        return torch.tensor(parity(written), device=self.device)
-
-    def update(self, first: Texts, second: Texts, r1: torch.Tensor, r2: torch.Tensor) -> None:
-        """Takes one optimizer step."""
-        from lib.rl.credit import leave_one_out
-
-        case = self.case
-        r1 = r1.view(case.prompts, case.attempts)
-        r2 = r2.view(case.prompts, case.attempts, case.revisions)
-        a1, a2 = leave_one_out(r1).flatten(), leave_one_out(r2 + ALPHA * (r2 - r1[..., None])).flatten()  # eq. 4
-        self.model.train()
-        self.optimizer.zero_grad()
-        rows = max(1, case.naive_rows // case.revisions)
-        for start in range(0, len(first), rows):
-            ones = slice(start, start + rows)
-            twos = slice(start * case.revisions, (start + rows) * case.revisions)
-            batch1, batch2 = self._padded(first[ones]), self._padded(second[twos])
-            with torch.no_grad(), self.model.disable_adapter():
-                ref1, ref2 = self._logps(*batch1), self._logps(*batch2)
-            loss = self._loss(self._logps(*batch1), ref1, a1[ones], batch1) * case.revisions
-            loss = loss + self._loss(self._logps(*batch2), ref2, a2[twos], batch2)
-            (loss / len(second)).backward()
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-        self.optimizer.step()
-
-    def _padded(self, texts: Texts) -> tuple[dict, torch.Tensor]:
-        """Returns ids and mask, and which of the tokens but the first were written, (B, T - 1)."""
-        batch = self.tokenizer.pad({"input_ids": [x + y for x, y in texts]}, padding_side="right", return_tensors="pt")
-        at = torch.arange(1, batch["input_ids"].shape[1])
-        begin = torch.tensor([len(x) for x, _ in texts])[:, None]
-        end = begin + torch.tensor([len(y) for _, y in texts])[:, None]
-        return batch.to(self.device), ((at >= begin) & (at < end)).to(self.device)
-
-    def _logps(self, batch: dict, _written: torch.Tensor) -> torch.Tensor:
-        """Returns the log-probs of all tokens but the first, (B, T - 1), from full logits (B, T, V)."""
-        logits = self.model(**batch, use_cache=False).logits[:, :-1]
-        return logits.float().log_softmax(-1).gather(-1, batch["input_ids"][:, 1:, None])[..., 0]
-
-    def _loss(self, logp: torch.Tensor, ref: torch.Tensor, advantage: torch.Tensor, batch: tuple) -> torch.Tensor:
-        kl = (ref - logp).exp() - (ref - logp) - 1
-        return ((BETA * kl - advantage[:, None] * logp) * batch[1]).sum() / self.case.length
+            sampled = run.sample(stage) if case.revisions else run.play()
+            rollout = seconds() - meter.start
+            if case.revisions:
+                credit = run.credit(stage, sampled)
+                run.update(stage, sampled, credit)
+                written = [answer.completion.ids for node in credit.nodes for answer in node.group.answers]
+            else:
+                run.update(sampled, run.credit(sampled, run.assist(sampled)))
+                written = [answer.completion.ids for game in sampled for answer in game.group.answers]
+            meter.end(rollout, len(written), sum(map(len, written)))
 
 
 def generate(case: Case, folder: Path, meter: Meter) -> None:
     """Samples by `generate` for each line, and does nothing with it."""
-    naive = Naive(case, folder)
+    from lib.core.config import Lora, Model
+    from lib.model.loading import attach_tuner
+
+    language_model, tokenizer = base(folder)
+    model = attach_tuner(language_model, Lora(), Model(name=str(folder / "base")), "plain", seed=0).eval()
+    touch(model)
+    end, pad = tokenizer.eos_token_id, tokenizer.pad_token_id
+    end_by(language_model, case.drawn(case.firsts), end)
+    prompts = tokenizer(chats(folder, tokenizer))["input_ids"]
+    rows = max(1, (case.at_once or case.firsts) // case.attempts)
     meter.ready()
     while True:
         meter.begin()
-        written = naive.generate(next(naive.batches), case.attempts, naive.lengths[0])
-        meter.end(seconds() - meter.start, len(written), sum(len(ids) for _, ids in written))
+        prompts = prompts[case.prompts :] + prompts[: case.prompts]
+        written = []
+        for start in range(0, case.prompts, rows):
+            part = {"input_ids": prompts[start : min(start + rows, case.prompts)]}
+            batch = tokenizer.pad(part, padding_side="left", return_tensors="pt").to(model.device)
+            with torch.no_grad():
+                answers = model.generate(
+                    **batch, num_return_sequences=case.attempts, do_sample=True, temperature=1.0, top_k=0,
+                    max_new_tokens=case.length, eos_token_id=end, pad_token_id=pad,
+                )[:, batch["input_ids"].shape[1] :].tolist()  # fmt: skip
+            written += [ids[: ids.index(end) + 1] if end in ids else ids for ids in answers]
+        meter.end(seconds() - meter.start, len(written), sum(map(len, written)))
 
 
 def largest_divisor(number: int, limit: int) -> int:
     """Returns the largest divisor of `number` that is at most `limit`; at least 1."""
     return next(size for size in range(max(1, min(number, limit)), 0, -1) if number % size == 0)
-
-
-def naive(case: Case, folder: Path, meter: Meter) -> None:
-    """Runs a step of `Naive` for each line."""
-    self = Naive(case, folder)
-    meter.ready()
-    while True:
-        meter.begin()
-        first, second, *rewards = self.rollout()
-        sampled = seconds()
-        self.update(first, second, *rewards)
-        count = len(first) + len(second)
-        meter.end(sampled - meter.start, count, sum(len(ids) for _, ids in first + second))
 
 
 def trl(case: Case, folder: Path, meter: Meter) -> None:
@@ -411,7 +293,7 @@ def main() -> None:
     name, folder = sys.argv[1], Path(sys.argv[2])
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    {"ours": ours, "generate": generate, "naive": naive, "trl": trl}[name](saved_case(folder), folder, Meter(answers))
+    {"ours": ours, "generate": generate, "trl": trl}[name](saved_case(folder), folder, Meter(answers))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The log-prob head alone: time, peak memory and error of ours against four others, on the same numbers.
+"""The log-prob head alone: time, peak memory and error of ours against three others, on the same numbers.
 
     python benchmarks/head.py                           # d = 1024, V = 151,936, 4096 tokens: some minutes on two cores
     python benchmarks/head.py --tokens 512 --pairs 1    # a quick look
@@ -6,13 +6,11 @@
 
 Every contender computes the log-probs of N tokens from their hidden states under a frozen head, and the gradient of a
 weighted sum of them. Times are taken in turns, and a ratio is the median over neighbours in time. Memory is that of a
-process of its own: its peak above what it held before. Liger joins where it is installed; its loss is GRPO's on one
-sequence, whose gradient on the policy is that weighted sum's.
+process of its own: its peak above what it held before.
 """
 
 import argparse
 import gc
-import importlib.util
 import json
 import statistics
 import subprocess
@@ -65,23 +63,9 @@ def trl_chunked(hidden, weight, targets, advantages):
     return (advantages * logp).sum()
 
 
-def liger(hidden, weight, targets, advantages):
-    """Returns the same by Liger's fused linear GRPO loss, a 64-token sequence per chunk, gradients in its forward."""
-    from liger_kernel.chunked_loss.grpo_loss import LigerFusedLinearGRPOLoss
-
-    loss = LigerFusedLinearGRPOLoss(beta=0.0, use_ref_model=False, compiled=False, loss_type="dr_grpo",
-                                    max_completion_length=64)  # fmt: skip
-    rows = hidden.view(-1, 64, hidden.shape[1])
-    ids = targets.view(-1, 64)
-    return -loss(rows, weight, ids, torch.ones_like(ids), advantages.view(-1, 64)[:, 0])[0] * targets.numel()
-
-
-def contenders() -> dict[str, Scores]:
-    """Returns the contenders that can run here, ours first and the baseline second."""
-    found = {"ours": ours, "log_softmax": log_softmax, "TRL selective": trl_selective, "TRL chunked": trl_chunked}
-    if importlib.util.find_spec("liger_kernel"):
-        found["Liger"] = liger
-    return found
+CONTENDERS: dict[str, Scores] = {
+    "ours": ours, "log_softmax": log_softmax, "TRL selective": trl_selective, "TRL chunked": trl_chunked,
+}  # fmt: skip
 
 
 def inputs(args: argparse.Namespace) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -140,40 +124,31 @@ def errors(name: str, scores: Scores, args: argparse.Namespace) -> tuple[float, 
     """Returns relative errors of value and gradient against float64 on the same 512 tokens, and the widest rows."""
     small = argparse.Namespace(**{**vars(args), "tokens": min(args.tokens, 512)})
     parts = inputs(small)
-    exact = (parts[0].detach().double().requires_grad_(), parts[1].double(), *parts[2:])
-    total = log_softmax_double(*exact)
+    states, weight = parts[0].detach().double().requires_grad_(), parts[1].double()
+    logp = [(few @ weight.t()).log_softmax(-1).gather(1, ids[:, None])[:, 0]
+            for few, ids in zip(states.split(64), parts[2].split(64), strict=True)]  # fmt: skip
+    total = (parts[3] * torch.cat(logp)).sum()
     total.backward()
     with Widest(parts[1]) as widest:
         value = scores(*parts)
         value.backward()
-    if name == "Liger":  # its value is that of a ratio, which is 1 at the start
-        value = total
-    wanted = exact[0].grad
-    off = (parts[0].grad.double() - wanted).norm() / wanted.norm()
+    off = (parts[0].grad.double() - states.grad).norm() / states.grad.norm()
     return float(((value - total) / total).detach().abs()), float(off), widest.rows
-
-
-def log_softmax_double(hidden, weight, targets, advantages):
-    """Returns the same by the textbook in float64."""
-    logp = torch.cat([(part @ weight.t()).log_softmax(-1).gather(1, ids[:, None])[:, 0]
-                      for part, ids in zip(hidden.split(64), targets.split(64), strict=True)])  # fmt: skip
-    return (advantages * logp).sum()
 
 
 def show(args: argparse.Namespace, console: Console) -> None:
     """Measures everything and prints the table."""
-    found = contenders()
     table = Table(title=f"head: {args.tokens} tokens, d = {args.width}, V = {args.vocabulary:,}, {args.dtype}, "
                   f"{args.device}, {torch.get_num_threads()} threads, medians of {args.pairs}")  # fmt: skip
     for column in ("", "seconds", "x of log_softmax", "peak extra MiB", "value error", "gradient error", "widest rows"):
         table.add_column(column, justify="right" if column else "left")
     console.print("memory, each in a process of its own ...")
-    memory = {name: in_child(name, args) for name in found}
+    memory = {name: in_child(name, args) for name in CONTENDERS}
     console.print("errors ...")
-    wrong = {name: errors(name, scores, args) for name, scores in found.items()}
-    parts, times = inputs(args), {name: [] for name in found}
+    wrong = {name: errors(name, scores, args) for name, scores in CONTENDERS.items()}
+    parts, times = inputs(args), {name: [] for name in CONTENDERS}
     for turn in range(args.pairs):
-        for name, scores in found.items():
+        for name, scores in CONTENDERS.items():
             times[name].append(run(scores, parts))
         console.print(f"pair {turn + 1} of {args.pairs}: " + ", ".join(f"{n} {s[-1]:.1f} s" for n, s in times.items()))
     for name, taken in times.items():
@@ -198,7 +173,7 @@ def main() -> None:
     if not args.memory_of:
         show(args, Console())
         return
-    scores, parts = contenders()[args.memory_of], inputs(args)
+    scores, parts = CONTENDERS[args.memory_of], inputs(args)
     few = (parts[0][:64].detach().requires_grad_(), parts[1][:1000], parts[2][:64] % 1000, parts[3][:64])
     run(scores, few)  # imports and threads; nothing as large as what is measured
     print(json.dumps(extra_mib(scores, parts)))

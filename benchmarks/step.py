@@ -1,22 +1,21 @@
-"""A whole training step: ours against a plain two-graph one and TRL's GRPOTrainer, side by side.
+"""A whole training step: ours against TRL's GRPOTrainer, and rollouts alone against `generate`.
 
     python benchmarks/step.py                               # tiny and wide models on a CPU; Qwen3-0.6B's on a GPU
     python benchmarks/step.py --model tiny --pairs 2        # a quick look
     python benchmarks/step.py --model tiny-gspo             # a step of GSPO, 32 prompts x 8; qwen3-0.6b-gspo on a GPU
     python benchmarks/step.py --model smollm2 --dtype bfloat16 --pairs 3     # a real model's sizes, on a CPU
     python benchmarks/step.py --model smollm2-gspo --without trl             # TRL takes minutes for such a step
-    python benchmarks/step.py --growth                      # how ours grows with prompts, revisions and length
 
 Every contender lives in a process of its own (benchmarks/contenders.py) with the same weights, the same LoRA and as
 many completions of the same lengths: spread evenly from 1 to `--length` tokens, or with `--equal` all of the longest.
 They step in turns, so a ratio, theirs divided by ours, is the median over neighbours in time; its range stands beside
 it. The first step of each is not counted. Memory is the peak of a step above what its process held when it was set up.
 
-Where a case has no second attempts (`-gspo`), `generate` takes the place of the plain step, for rollouts alone.
+Where a case has no second attempts (`-gspo`), transformers' `generate` joins, for rollouts alone.
 TRL has no second turn: its P x (K1 + K1 x K2) completions all follow a first prompt, which is less to read and to train
-than what ours and naive do. Ours and TRL also log metrics and an entropy, ours every text too; naive does not. On a GPU
-naive and TRL decode 256 completions at a time, ours as many as memory allows. Weights are random, prompts all of one
-length; the tokens trained are those generated.
+than what ours does. Both log metrics and an entropy, ours every text too. On a GPU `generate` and TRL decode 256
+completions at a time, ours as many as memory allows. Weights are random, prompts all of one length; the tokens trained
+are those generated.
 """
 
 import argparse
@@ -29,7 +28,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -50,26 +48,21 @@ from lib.model.scratch import build
 
 ROOT = Path(__file__).resolve().parent.parent
 TEMPLATE_TOKENS = 3  # two turn markers and the end of the turn
-CONTENDERS = ("ours", "naive", "trl")
-OF_ONE_ATTEMPT = ("ours", "generate", "trl")
-GROWTH = {"prompts": (1, 2, 4, 8), "revisions": (4, 8, 16), "length": (24, 48, 96, 192)}  # prompts: times the base
+CONTENDERS = ("ours", "generate", "trl")
 CASES = {  # tiny: the batch of the demo
-    "tiny": Case("tiny", prompts=32, attempts=2, revisions=4, length=24, prompt_tokens=13, micro_batch_tokens=4096,
-                 naive_rows=64, trl_rows=80),
-    "tiny-x4": Case("tiny", prompts=128, attempts=2, revisions=4, length=24, prompt_tokens=13, micro_batch_tokens=4096,
-                    naive_rows=64, trl_rows=80),
+    "tiny": Case("tiny", prompts=32, attempts=2, revisions=4, length=24, prompt_tokens=13, trl_rows=80),
+    "tiny-x4": Case("tiny", prompts=128, attempts=2, revisions=4, length=24, prompt_tokens=13, trl_rows=80),
     "wide": Case("wide", prompts=4, attempts=2, revisions=2, length=48, prompt_tokens=32, micro_batch_tokens=1024,
-                 naive_rows=8, trl_rows=12),
-    "tiny-gspo": Case("tiny", prompts=32, attempts=8, revisions=0, length=24, prompt_tokens=13, micro_batch_tokens=4096,
-                      naive_rows=64, trl_rows=64),
+                 trl_rows=12),
+    "tiny-gspo": Case("tiny", prompts=32, attempts=8, revisions=0, length=24, prompt_tokens=13, trl_rows=64),
     "smollm2": Case("smollm2", prompts=8, attempts=2, revisions=4, length=32, prompt_tokens=64, micro_batch_tokens=2048,
-                    naive_rows=16, trl_rows=20),
+                    trl_rows=20),
     "smollm2-gspo": Case("smollm2", prompts=32, attempts=4, revisions=0, length=128, prompt_tokens=48,
-                         micro_batch_tokens=2048, naive_rows=16, trl_rows=16),
+                         micro_batch_tokens=2048, trl_rows=16),
     "qwen3-0.6b-gspo": Case("qwen3-0.6b", prompts=32, attempts=8, revisions=0, length=512, prompt_tokens=64,
-                            micro_batch_tokens=16_384, naive_rows=8, trl_rows=16, at_once=256),
+                            micro_batch_tokens=16_384, trl_rows=16, at_once=256),
     "qwen3-0.6b": Case("qwen3-0.6b", prompts=64, attempts=8, revisions=1, length=512, prompt_tokens=64,
-                       micro_batch_tokens=16_384, naive_rows=8, trl_rows=16, at_once=256),
+                       micro_batch_tokens=16_384, trl_rows=16, at_once=256),
 }  # fmt: skip
 QWEN3 = {
     "model_type": "qwen3", "hidden_size": 1024, "intermediate_size": 3072, "num_attention_heads": 16,
@@ -159,41 +152,31 @@ def prepare(case: Case, folder: Path) -> None:
     case.save(folder)
 
 
-@contextlib.contextmanager
-def started(names: tuple[str, ...], folder: Path) -> Iterator[dict[str, Child]]:
-    """Yields the contenders, set up one after another and past their first step."""
-    with contextlib.ExitStack() as stack:
-        children = {}
-        for name in names:
-            children[name] = stack.enter_context(Child(name, folder))
-            children[name].answer()
-        for child in children.values():
-            child.step()
-        yield children
-
-
 def compare(case: Case, pairs: int, console: Console, left_out: list[str]) -> None:
     """Runs the contenders on a case, without those left out, and prints its tables."""
-    names = tuple(name for name in (CONTENDERS if case.revisions else OF_ONE_ATTEMPT) if name not in left_out)
+    names = [name for name in CONTENDERS if name not in left_out and not (name == "generate" and case.revisions)]
     taken: dict[str, list[dict]] = {name: [] for name in names}
-    with tempfile.TemporaryDirectory(prefix="rematch-step-") as temporary:
-        folder = Path(temporary)
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rematch-step-")))
         console.print(f"{case.model}: setting up ...")
         prepare(case, folder)
-        with started(names, folder) as children:
-            for turn in range(pairs):
-                for name, child in children.items():
-                    taken[name].append(child.step())
-                shown = ", ".join(f"{name} {steps[-1]['total']:.2f} s" for name, steps in taken.items())
-                console.print(f"{case.model}, pair {turn + 1} of {pairs}: {shown}")
+        children = {}
+        for name in names:  # set up one after another
+            children[name] = stack.enter_context(Child(name, folder))
+            children[name].answer()
+        for turn in range(pairs + 1):
+            for name, child in children.items():
+                taken[name].append(child.step())
+            shown = ", ".join(f"{name} {steps[-1]['total']:.2f} s" for name, steps in taken.items())
+            console.print(f"{case.model}, {f'pair {turn} of {pairs}' if turn else 'not counted'}: {shown}")
+    taken = {name: steps[1:] for name, steps in taken.items()}
     for name, steps in taken.items():
         done = {(step["completions"], step["tokens"]) for step in steps}
         if done != {(case.completions, case.tokens)}:
             raise SystemExit(f"{name} did {done} completions and tokens, expected {case.completions}, {case.tokens}")
     console.print(step_table(case, taken))
-    console.print(part_table("rollouts alone", case, taken, "rollout"))
-    if "naive" in taken:
-        console.print(part_table("updates alone", case, taken, "update"))
+    if "generate" in taken:
+        console.print(rollout_table(case, taken))
 
 
 def step_table(case: Case, taken: dict[str, list[dict]]) -> Table:
@@ -217,11 +200,11 @@ def step_table(case: Case, taken: dict[str, list[dict]]) -> Table:
     return table
 
 
-def part_table(title: str, case: Case, taken: dict[str, list[dict]], key: str) -> Table:
-    """Returns a table of one part of the step, ours against what does the same work."""
-    table = table_of(f"{case.model}: {title}", "seconds", "/ ours", "range")
-    for name in (name for name in taken if name != "trl"):  # they do the same work
-        table.add_row(name, f"{middle(taken[name], key):.3f}", *ratio(taken[name], taken["ours"], key))
+def rollout_table(case: Case, taken: dict[str, list[dict]]) -> Table:
+    """Returns a table of the rollouts, ours against `generate`, which does the same work."""
+    table = table_of(f"{case.model}: rollouts alone", "seconds", "/ ours", "range")
+    for name in ("ours", "generate"):
+        table.add_row(name, f"{middle(taken[name], 'rollout'):.3f}", *ratio(taken[name], taken["ours"], "rollout"))
     return table
 
 
@@ -244,44 +227,12 @@ def ratio(theirs: list[dict], ours: list[dict], key: str) -> tuple[str, str]:
     return f"{statistics.median(ratios):.2f}x", f"{min(ratios):.2f} to {max(ratios):.2f}"
 
 
-def growth(base: Case, console: Console) -> None:
-    """Prints the seconds of a step of ours as one size grows and the others stay."""
-    table = table_of(
-        f"growth of ours, {base.model}: medians of 3 steps, K1 = {base.attempts}", "P", "K2", "L", "tokens",
-        "rollout s", "update s", "step s", "us per token generated and trained",
-    )  # fmt: skip
-    known: dict[Case, list[dict]] = {}
-    for field, values in GROWTH.items():
-        for value in values:
-            value = value * base.prompts if field == "prompts" else value
-            case = dataclasses.replace(base, **{field: value})
-            if case not in known:
-                known[case] = steps_of_ours(case)
-            took = [middle(known[case], key) for key in ("rollout", "update", "total")]
-            sizes = (case.prompts, case.revisions, case.length, case.tokens)
-            table.add_row(
-                field, *map(str, sizes), *(f"{part:.3f}" for part in took), f"{1e6 * took[-1] / case.tokens:.0f}"
-            )
-            console.print(f"{field} {value}: {took[-1]:.3f} s")
-        table.add_section()
-    console.print(table)
-
-
-def steps_of_ours(case: Case) -> list[dict]:
-    """Takes three steps of ours, after one that is not counted."""
-    with tempfile.TemporaryDirectory(prefix="rematch-step-") as temporary:
-        prepare(case, Path(temporary))
-        with started(("ours",), Path(temporary)) as children:
-            return [children["ours"].step() for _ in range(3)]
-
-
 def command_line() -> argparse.Namespace:
     """Returns the options."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--model", action="append", choices=CASES, help="may be given several times "
                          "(default: all that a CPU can do, or qwen3-0.6b on a GPU)")  # fmt: skip
     options.add_argument("--pairs", type=positive, default=5, metavar="N", help="turns that count (default: 5)")
-    options.add_argument("--growth", action="store_true", help="the growth table of ours instead, on the first model")
     options.add_argument("--prompts", type=positive, metavar="P", help="prompts per step")
     options.add_argument("--attempts", type=positive, metavar="K1", help="first attempts of each prompt, at least 2")
     options.add_argument("--revisions", type=positive, metavar="K2", help="second attempts of each first one")
@@ -289,8 +240,7 @@ def command_line() -> argparse.Namespace:
     options.add_argument("--prompt-tokens", type=positive, metavar="T", help="tokens of every prompt")
     options.add_argument("--dtype", choices=("float32", "bfloat16"), help="of the frozen weights "
                          "(default: float32, on a GPU bfloat16)")  # fmt: skip
-    options.add_argument("--without", action="append", default=[], choices=("naive", "generate", "trl"),
-                         help="leave one out; may be given several times")  # fmt: skip
+    options.add_argument("--without", action="append", default=[], metavar="NAME", help="leave out generate or trl")
     options.add_argument("--equal", action="store_true", help="every completion has the full length")
     args = options.parse_args()
     if args.attempts == 1:
@@ -307,12 +257,9 @@ def main() -> None:
     sizes = {name: value for name, value in sizes.items() if value} | {"equal": args.equal}
     sizes["dtype"] = args.dtype or ("bfloat16" if torch.cuda.is_available() else "float32")
     usual = ["qwen3-0.6b", "qwen3-0.6b-gspo"] if torch.cuda.is_available() else ["tiny", "tiny-x4", "wide"]
-    cases = [dataclasses.replace(CASES[name], **sizes) for name in args.model or (["tiny"] if args.growth else usual)]
+    cases = [dataclasses.replace(CASES[name], **sizes) for name in args.model or usual]
     chatter.disable_progress_bar()
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 150)  # room for the tables in a file
-    if args.growth:
-        growth(cases[0], console)
-        return
     for case in cases:
         compare(case, args.pairs, console, args.without)
 

@@ -1,7 +1,4 @@
-"""The probe at the start of a run over every type of causal language model: one log-prob, or refused with a reason.
-
-`python benchmarks/architectures.py` prints the gaps as a table.
-"""
+"""The probe at the start of a run over every type of causal language model: one log-prob, or refused with a reason."""
 
 import pytest
 import torch

@@ -1,6 +1,6 @@
 """What the memory estimate counts, against what autograd keeps and what steps are made of.
 
-The whole is held against the peak of real runs by benchmarks/memory.py.
+The log (docs/log) holds the whole against the peak of real runs.
 """
 
 import pytest

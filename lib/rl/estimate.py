@@ -2,7 +2,7 @@
 
 Sampling and updating come in turns, so the peak is that of one of them. What a layer keeps of a token for the backward
 pass was counted in the tensors that autograd saves, for the families that engine/llama.py writes out and for others;
-benchmarks/memory.py holds the whole against the peak of real runs.
+The log (docs/log) holds the whole against the peak of real runs.
 """
 
 import math
