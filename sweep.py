@@ -8,8 +8,9 @@
 
 The same command again continues a sweep that was interrupted or killed: what has finished is not run again, what was
 running is resumed by its script's --resume, what failed is tried once more. Everything lies in outputs/<run_name>:
-results.jsonl has a row per run, sweep.html the curves, <variant>/seed_<n>/ the run directories and screen output, and
-shared/ what no variant changes, such as data and base, run once per seed.
+jobs.jsonl has a row when a job begins and one when it ends, results.jsonl a row per run that is over, sweep.html the
+curves, <variant>/seed_<n>/ the run directories and screen output, and shared/ what no variant changes, such as data and
+base, run once per seed.
 
 Exit codes: 0 all runs finished and meet every condition, 1 some do not, 2 config, 130 Ctrl-C and 143 SIGTERM.
 """
@@ -21,24 +22,65 @@ if __name__ == "__main__":
 
 import argparse
 import os
+import re
 import shlex
 import shutil
+import sys
 import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
+from typing import Any
 
 import reward_function  # noqa: F401  registers rewards and extractors, for the check of the stages' configs
+from judge.pool import cores
 from lib.core.children import Children
 from lib.core.config import KINDS, SweepConfig, dump, load, parser
-from lib.core.console import Screen
+from lib.core.console import Screen, duration
 from lib.core.errors import FINISHED, ConfigError, run_script
 from lib.core.interrupts import Interrupts
-from lib.run.runlog import RunLog
+from lib.run.machine import HERE, commit, cpu, packages
+from lib.run.runlog import RunLog, read_jsonl
 from pages.sweep_page import page_of
-from pages.sweep_tables import DIFFERENCE_HEADS, SUMMARY_HEADS, SweepOutcome, outcome_of
-from pages.sweeps import Runs, Schedule, distinct, in_threads, parallel_in_words, plan, program, read_results
+from pages.sweep_tables import DIFFERENCE_HEADS, SUMMARY_HEADS, SweepOutcome, figures_in_words, outcome_of
 
 SCRIPTS = {kind.__doc__: kind for kind in KINDS}
 MISSED = 1  # exit code
+LOSS_POINTS = 20  # points of the training loss kept for a run without evaluations
+
+
+@dataclass(frozen=True)
+class Job:
+    """One command of one run, or shared by several variants of a seed."""
+
+    stage: str
+    seed: int
+    threads: int
+    folder: Path
+    command: tuple[str, ...]
+    needs: "Job | None"  # the stage before
+
+    @property
+    def name(self) -> str:
+        """Returns the name, such as `shared/seed_0/base`."""
+        return "/".join(self.folder.parts[-3:])
+
+    @property
+    def log(self) -> Path:
+        """Returns the path of the log of its screen output."""
+        return self.folder.with_name(f"{self.folder.name}.log")
+
+    @property
+    def argv(self) -> list[str]:
+        """Returns the command to start, with this Python in front of scripts."""
+        name, *words = self.command
+        return [sys.executable, str(program(name)), *words] if name.endswith(".py") else list(self.command)
+
+
+Key = tuple[str, int]  # variant, seed
+Runs = dict[Key, list[Job]]  # the jobs of each run, in order
 
 
 def main() -> int:
@@ -155,6 +197,302 @@ def print_outcome(screen: Screen, config: SweepConfig, outcome: SweepOutcome) ->
         (screen.say if verdict.holds else screen.warn)(text)
     for row in outcome.failed:
         screen.warn(f"{row['variant']}, seed {row['seed']}: {row['failed']} ended with exit code {row['exit_code']}")
+
+
+# The plan
+
+
+def program(name: str) -> Path:
+    """Returns the path of a script: as given if it exists, otherwise in the repository."""
+    return Path(name) if Path(name).exists() else HERE / name
+
+
+def plan(config: SweepConfig) -> Runs:
+    """Lists the jobs of every run, seed by seed; shared jobs compare equal."""
+    return {(variant, seed): list(_jobs_of(config, variant, seed))
+            for seed in config.all_seeds for variant in config.variants}  # fmt: skip
+
+
+def _jobs_of(config: SweepConfig, variant: str, seed: int) -> Iterator[Job]:
+    """Yields the jobs of one run; those before the first that this variant changes, or else the last, are shared."""
+    threads = config.threads[seed % len(config.threads)]
+    folders, is_own, job = {}, False, None
+    for stage, command in config.stages.items():
+        extra = config.extra_words(variant, stage)
+        words = [*shlex.split(command), *extra]
+        is_own |= bool(extra) or stage == list(config.stages)[-1] or any("{variant}" in word for word in words)
+        folder = config.run_dir / (variant if is_own else "shared") / f"seed_{seed}" / stage
+        values = {"seed": seed, "variant": variant, "threads": threads, "dir": folder, "run": folder, **folders}
+        filled = []
+        for word in words:
+            if word == "{run}":
+                filled += [f"output_dir={folder.parent}", f"run_name={folder.name}"]
+            else:
+                filled.append(word.format(**values))
+        folders[stage] = folder
+        job = Job(stage, seed, threads, folder, tuple(filled), job)
+        yield job
+
+
+def distinct(runs: Runs) -> list[Job]:
+    """Lists every distinct job once, in the order of the runs."""
+    return list(dict.fromkeys(job for jobs in runs.values() for job in jobs))
+
+
+def parallel_in_words(config: SweepConfig) -> str:
+    """Says how many jobs run at once."""
+    return f"{config.parallel} at once" if config.parallel else f"as many at once as {cores()} cores have threads for"
+
+
+# Running
+
+
+class Schedule:
+    """Selects the jobs that may start, and records their starts and ends, and the runs that are over."""
+
+    def __init__(self, config: SweepConfig, runs: Runs, log: RunLog, screen: Screen):
+        self._config, self._runs, self._log, self._screen = config, runs, log, screen
+        self._machine = {"cpu": cpu(), "cores": cores(), **commit(), "packages": packages()}
+        self.is_stopping = False
+        self._running: dict[int, tuple[Job, float]] = {}  # by process id; monotonic seconds
+        self._failed: dict[Job, int] = {}
+        self._jobs = JobLog(log)
+        self._results = {key: row for key, row in read_results(config, runs).items() if not row["exit_code"]}
+        missing = {key: jobs for key, jobs in runs.items() if key not in self._results}
+        self._left = [job for job in distinct(missing) if not self._jobs.is_done(job)]
+        for key in runs:  # the sweep may have been killed between the end of a run and its row
+            self._record(key)
+        screen.say(
+            f"{config.run_dir}: {len(runs) - len(self._results)} of {len(runs)} runs to do, {parallel_in_words(config)}"
+        )
+
+    @property
+    def is_over(self) -> bool:
+        """True if no job is running and none will start."""
+        return not self._running and (self.is_stopping or not self._left)
+
+    def startable(self) -> Iterator[Job]:
+        """Yields jobs whose previous stage is done, while there is room; `begun` must be called for each at once."""
+        for job in list(self._left):
+            busy = [other.threads for other, _ in self._running.values()]
+            limit = self._config.parallel
+            if busy and (len(busy) >= limit if limit else sum(busy) + job.threads > cores()):
+                continue  # a later one may need fewer threads
+            if job.needs is None or self._jobs.is_done(job.needs):
+                self._left.remove(job)
+                yield job
+
+    def begun(self, job: Job, pid: int) -> None:
+        """Records the start of a job."""
+        self._running[pid] = job, time.monotonic()
+        self._jobs.begun(job)
+        self._screen.say(f"begun {job.name}, {in_threads(job.threads)}: {job.log}")
+
+    def ended(self, pid: int, code: int) -> None:
+        """Records the end of a job, and the runs that it completes or fails."""
+        job, start = self._running.pop(pid)
+        if code and self.is_stopping:
+            return  # it was asked to stop, and starts again when the sweep resumes
+        self._jobs.ended(job, code, time.monotonic() - start)
+        if code:
+            self._failed[job] = code
+            self._screen.warn(f"{job.name} ended with exit code {code}: {last_line(job.log)} (all of it: {job.log})")
+            self._left = [other for other in self._left if job not in ancestors(other)]
+        rows = [self._record(key) for key, jobs in self._runs.items() if job in jobs]
+        if not code:
+            figures, seconds = "".join(figures_in_words(row) for row in rows if row), duration(self._jobs.seconds(job))
+            count = f"{len(self._results)} of {len(self._runs)} runs"
+            self._screen.say(f"done  {job.name} after {seconds}{figures}; {count}")
+
+    def _record(self, key: Key) -> dict | None:
+        """Writes the row of a run that is over and returns it; None if the run is not over or has its row already."""
+        jobs = self._runs[key]
+        failed = next((job for job in jobs if job in self._failed), None)
+        if key in self._results or not (failed or all(map(self._jobs.is_done, jobs))):
+            return None
+        seconds = {job.stage: taken for job in jobs if (taken := self._jobs.seconds(job)) is not None}
+        measured = read_run(jobs[-1], self._config) if failed in (None, jobs[-1]) else {"evaluations": [], "alarms": []}
+        row = {
+            "variant": key[0], "seed": key[1], "threads": jobs[0].threads,
+            "exit_code": self._failed.get(failed, FINISHED), "failed": failed and failed.stage,
+            "seconds": round(sum(seconds.values()), 1), "stage_seconds": seconds,
+            "was_restarted": any(self._jobs.starts(job) > 1 for job in jobs),
+            "run": str(jobs[-1].folder), "commands": [list(job.command) for job in jobs],
+            **measured, **self._machine,
+        }  # fmt: skip
+        self._log.write("results", row)
+        self._log.sync()
+        self._results[key] = row
+        return row
+
+
+class JobLog:
+    """jobs.jsonl: the starts and ends of jobs, with exit codes and durations."""
+
+    def __init__(self, log: RunLog):
+        self._log = log
+        self._starts: Counter[str] = Counter()
+        self._ends: dict[str, dict] = {}
+        for row in read_jsonl(log.directory / "jobs.jsonl")[0]:
+            self._take_in(row)
+
+    def begun(self, job: Job) -> None:
+        """Writes the row of a job that begins."""
+        self._write({"job": job.name, "event": "begun"})
+
+    def ended(self, job: Job, code: int, seconds: float) -> None:
+        """Writes the row of a job that has ended."""
+        self._write({"job": job.name, "event": "ended", "exit_code": code, "seconds": round(seconds, 1),
+                     "threads": job.threads, "command": list(job.command),
+                     "has_folder": job.folder.exists()})  # fmt: skip
+
+    def is_done(self, job: Job) -> bool:
+        """True if a job succeeded and its folder still exists. Raises ConfigError if another command made it."""
+        end = self._ends.get(job.name)
+        if end is None or end["exit_code"] or (end.get("has_folder") and not job.folder.exists()):
+            return False
+        if (end["command"], end["threads"]) != (list(job.command), job.threads):
+            raise ConfigError(
+                f"{job.folder}: was made by {_in_words(end['command'], end['threads'])}, not by "
+                f"{_in_words(job.command, job.threads)}: choose another run_name=..., or undo the change"
+            )
+        return True
+
+    def starts(self, job: Job) -> int:
+        """Returns how often a job was begun."""
+        return self._starts[job.name]
+
+    def seconds(self, job: Job) -> float | None:
+        """Returns how long a job's last start took; None if it has not ended."""
+        return self._ends[job.name]["seconds"] if job.name in self._ends else None
+
+    def _write(self, row: dict) -> None:
+        self._log.write("jobs", row)
+        self._log.sync()
+        self._take_in(row)
+
+    def _take_in(self, row: dict) -> None:
+        if row["event"] == "begun":
+            self._starts[row["job"]] += 1
+            self._ends.pop(row["job"], None)
+        else:
+            self._ends[row["job"]] = row
+
+
+def in_threads(threads: int) -> str:
+    """Formats as `1 thread` or `2 threads`."""
+    return f"{threads} thread{'s' if threads > 1 else ''}"
+
+
+def ancestors(job: Job) -> list[Job]:
+    """Lists the jobs that must be done before a job."""
+    return [] if job.needs is None else [job.needs, *ancestors(job.needs)]
+
+
+def _in_words(command: Sequence[str], threads: int) -> str:
+    return f"`{shlex.join(command)}` with {in_threads(threads)}"
+
+
+def last_line(log: Path) -> str:
+    """Returns the last non-empty line that a program printed, from its log."""
+    lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
+    return next((line.strip() for line in reversed(lines) if line.strip()), "no output")
+
+
+# Results
+
+
+def read_results(config: SweepConfig, runs: Runs) -> dict[Key, dict]:
+    """Reads the last row of every planned run that has one, and all of its stages; its jobs are not run again.
+
+    Raises ConfigError if another command made it.
+    """
+    path = config.run_dir / "results.jsonl"
+    rows = {(row["variant"], row["seed"]): row for row in (read_jsonl(path)[0] if path.exists() else [])}
+    rows = {key: rows[key] for key in runs if key in rows}
+    for (variant, seed), row in rows.items():
+        then = [(command, row["threads"]) for command in row["commands"]]
+        now = [(list(job.command), job.threads) for job in runs[variant, seed]]
+        changed = [pair for pair in zip(then, now, strict=False) if pair[0] != pair[1]]
+        if changed and not row["exit_code"]:
+            raise ConfigError(
+                f"{path}: variant {variant}, seed {seed} was made by {_in_words(*changed[0][0])}, not by "
+                f"{_in_words(*changed[0][1])}: choose another run_name=..., or undo the change"
+            )
+        if len(then) > len(now):
+            raise ConfigError(
+                f"{path}: variant {variant}, seed {seed} has {len(then)} stages, and `stages` now only the first "
+                f"{len(now)}: choose another run_name=..., or undo the change"
+            )
+    return {key: row for key, row in rows.items() if row["exit_code"] or len(row["commands"]) == len(runs[key])}
+
+
+def read_run(job: Job, config: SweepConfig) -> dict:
+    """Reads the run of a job: its evaluations and alarms, how much it trained, and how long a step took.
+
+    Evaluations get `global_step`, over all stages, and `tokens`, those sampled in training before; those with several
+    first attempts also `pass_at_2`, how often one of two is right. That of the run's best checkpoint appears twice,
+    first as the moment `best`. `parameters`, `seconds_per_step` and `sampler_gap`, the largest of all steps, are left
+    out where the run does not write them.
+    """
+    streams = {}
+    for name in ("metrics", "evaluations", "alarms"):
+        path = job.folder / f"{name}.jsonl"
+        streams[name] = read_jsonl(path)[0] if path.exists() else []
+    steps = {row.get("stage"): row["global_step"] - row["step"] for row in streams["metrics"] if "global_step" in row}
+    best = (job.folder / "best").resolve()  # stage1/step_150, or no link
+    rows = []
+    for row in streams["evaluations"]:
+        row = {**without_prompts(row), "global_step": row["step"] + steps.get(row.get("stage"), 0)}
+        row |= {f"pass_at_{each['k']}": each["pass"] for each in row.get("success_at_k", ())}
+        row["tokens"] = sum(each.get("tokens", 0) for each in streams["metrics"] if _is_before(each, row))
+        is_best = (best.parent.name, best.name) == (f"stage{row.get('stage')}", f"step_{row['step']}")
+        rows += [{**row, "when": "best"}, row] if is_best else [row]
+    losses = [row for row in streams["metrics"] if "loss" in row]
+    if not rows and losses and "stage" not in losses[0]:  # SFT without held-out rows
+        every = max(1, len(losses) // LOSS_POINTS)
+        rows = [{"when": "step", "step": row["step"], "global_step": row["step"], "loss": row["loss"]}
+                for row in losses[::-every][::-1]]  # fmt: skip
+    if config.figures:
+        rows += read_figures(job.log.read_text(encoding="utf-8", errors="replace"), config.figures)
+    found: dict[str, Any] = {"evaluations": rows, "alarms": streams["alarms"]}
+    steps_taken = [row for row in streams["metrics"] if "parameters" in row]
+    if steps_taken:
+        found["parameters"] = steps_taken[-1]["parameters"]
+        # the median, because an evaluation counts towards the step after it
+        found["seconds_per_step"] = round(median(map(seconds_of, steps_taken)), 3)
+    gaps = [row["sampler_gap"] for row in steps_taken if row.get("sampler_gap") is not None]
+    if gaps:
+        found["sampler_gap"] = max(gaps)
+    return found
+
+
+def _is_before(step: dict, evaluation: dict) -> bool:
+    """True if a step was done by the time of an evaluation."""
+    return step.get("global_step", step["step"]) <= evaluation["global_step"]
+
+
+def seconds_of(row: dict) -> float:
+    """Returns how long a step took, from its row of metrics.jsonl."""
+    return sum(value for name, value in row.items() if name.startswith("seconds_"))
+
+
+def without_prompts(row: dict) -> dict:
+    """Returns an evaluation without its lists of numbers per question."""
+    lists = ("per_question", "per_prompt")
+    return {key: without_prompts(value) if key == "selection" and value else value
+            for key, value in row.items() if key not in lists}  # fmt: skip
+
+
+def read_figures(text: str, figures: dict[str, str]) -> list[dict]:
+    """Reads figures from a screen output by regular expressions, as evaluations at step 0."""
+    moments: dict[str, dict] = {}
+    for name, pattern in figures.items():
+        moment, key = name.split(".")
+        found = list(re.finditer(pattern, text))
+        if found:
+            moments.setdefault(moment, {"when": moment, "step": 0, "global_step": 0})[key] = float(found[-1][1])
+    return list(moments.values())
 
 
 if __name__ == "__main__":

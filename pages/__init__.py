@@ -1,4 +1,4 @@
-"""Pages about runs, tables of evaluations, and the runs of a sweep: reads run folders, and nothing in lib imports it.
+"""Pages about runs, and tables of evaluations and sweeps: reads run folders, and nothing in lib imports it.
 
 paired          two evaluations of the same questions, compared question by question
 eval_tables     the tables that evaluate.py prints
@@ -14,6 +14,5 @@ sections        tables, differences, games, curves
 page            sections by templates, in one file (static/, templates/)
 terminal, live  the same in a terminal; served, and what is new as it trains
 sweep_tables    the figures of a sweep: over seeds, between variants, and which conditions hold
-sweeps          the jobs of a sweep: planned, started, recorded; the result of each run
 sweep_page      those results as a page
 """

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 from lib.core.errors import ConfigError
 from pages.page import overview, render_overview, render_runs
 from pages.rollouts import Rollouts, packed, rollouts_of
-from pages.run_folder import RunFolder, RunReader
+from pages.run_folder import RunFolder, read_run, stamp
 
 HOST = "127.0.0.1"
 
@@ -20,17 +20,19 @@ class LiveRuns:
     """Runs that are read again when a browser asks and a file has changed: without a browser nothing is done."""
 
     def __init__(self, folders: Sequence[Path]):
-        self._readers = [RunReader(folder) for folder in folders]
+        self._folders = folders
         self._lock = threading.Lock()
         self._version = 0
+        self._stamps: list[list[tuple]] | None = None  # of the files, before they were last read
         self._runs: list[RunFolder] = []
         self._rollouts = Rollouts([])
 
     def now(self) -> tuple[str, list[RunFolder], Rollouts]:
         """Returns the version of what is there, which changes with the files, the runs, and their rollouts."""
         with self._lock:
-            if not self._version or any(reader.is_changed() for reader in self._readers):
-                self._runs = [reader.read() for reader in self._readers]
+            stamps = list(map(stamp, self._folders))
+            if stamps != self._stamps:
+                self._stamps, self._runs = stamps, list(map(read_run, self._folders))
                 self._rollouts = rollouts_of(self._runs)
                 self._version += 1
             return str(self._version), self._runs, self._rollouts

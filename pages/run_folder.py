@@ -1,6 +1,5 @@
 """Run directories, read for a page: as far as they came, whatever is missing, torn or of another version."""
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +9,7 @@ from lib.core.config import read_tree
 from lib.core.console import WHEN, with_best
 from lib.core.errors import ConfigError
 from lib.run.machine import read_machine
-from lib.run.runlog import SCHEMA, files_of, is_number, read_jsonl, read_lines
+from lib.run.runlog import SCHEMA, files_of, is_number, read_jsonl
 from pages.kinds import KINDS, PageKind
 
 STREAMS = ("metrics", "evaluations", "alarms", "generations", "swaps")
@@ -119,124 +118,47 @@ class RunFolder:
         return row["step"] + self.offsets.get(row.get("stage", 1), 0)
 
 
-class RunReader:
-    """Reads a run directory, and again what has been added since: cheap enough to be asked every second."""
-
-    def __init__(self, folder: Path):
-        self.folder = folder
-        self._tails = {name: _Tail(folder, name) for name in STREAMS}
-        self._board: tuple[int, int, int] | None = None  # the scoreboard's stamp at the last read
-
-    def is_changed(self) -> bool:
-        """True if a stream or the scoreboard has changed since the last `read`."""
-        return self._board != _stamp(self._scoreboard) or any(tail.is_changed() for tail in self._tails.values())
-
-    @property
-    def _scoreboard(self) -> Path:
-        return self.folder / "scoreboard.json"
-
-    def read(self) -> RunFolder:
-        """Returns the run as it is now; leaves out what is missing or damaged, counts damaged lines."""
-        streams = {name: tail.read() for name, tail in self._tails.items()}
-        self._board = _stamp(self._scoreboard)
-        board, bad = _rows_of(self._scoreboard)
-        damaged = bad + sum(tail.damaged for tail in self._tails.values())
-        config, notes = _config_of(self.folder)
-        newer = {row["schema"] for rows in streams.values() for row in rows[-1:] if row.get("schema", SCHEMA) != SCHEMA}
-        if newer:
-            notes.append(
-                f"The files were written by another version of Rematch (schema {', '.join(map(str, newer))}, not "
-                f"{SCHEMA}): what this one does not know is left out."
-            )
-        metrics = [{"global_step": row["step"], **row} for row in streams["metrics"] if _is_whole(row.get("step"))]
-        metrics = [row for row in metrics if _is_whole(row["global_step"])]
-        run = RunFolder(
-            self.folder, kind_of(metrics + streams["evaluations"]), config, metrics, [], [], [],
-            [row for row in streams["alarms"] if row.keys() >= {"alarm", "event", "severity", "stage", "step", "text"}],
-            streams["generations"], (board or [{}])[-1], read_machine(self.folder), damaged, notes,
-        )  # fmt: skip
-        rows = [
-            {**row, **_more_of(row), "global_step": run.global_step(row)}
-            for row in streams["evaluations"]
-            if _is_whole(row.get("step")) and "when" in row
-        ]
-        seen: set[tuple] = set()
-        for row in rows:
-            (run.greedy if moment(row) in seen else run.evaluations).append(row)
-            seen.add(moment(row))
-        swaps = {(*moment(row), row.get("temperature")): row for row in streams["swaps"]
-                 if isinstance(row.get("after"), dict)}  # fmt: skip
-        run.swaps.extend(swaps.values())
-        return run
-
-
-class _Tail:
-    """A stream's rows, of which each is parsed once; a file that was cut or replaced is read again from the start."""
-
-    def __init__(self, folder: Path, stream: str):
-        self._folder, self._stream = folder, stream
-        self._done: dict[int, int] = {}  # inode -> bytes that were read, whole lines
-        self._last: dict[int, tuple[int, bytes]] = {}  # inode -> offset and first bytes of the last of these lines
-        self._seen: list[tuple[int, int]] = []  # inodes and sizes at the last read
-        self._rows: list[dict] = []
-        self._bad = 0
-        self.damaged = 0
-
-    def _files(self) -> list[tuple[Path, os.stat_result]]:
-        found = []
-        for path in files_of(self._folder, self._stream):
-            try:
-                found.append((path, path.stat()))
-            except FileNotFoundError:  # set aside or deleted since
-                continue
-        return found
-
-    def is_changed(self) -> bool:
-        return [(stat.st_ino, stat.st_size) for _, stat in self._files()] != self._seen
-
-    def _is_as_it_was(self, path: Path, stat: os.stat_result) -> bool:
-        """True if what was read of a file is still there: a resumed run cuts its files, and writes on."""
-        start, begins = self._last.get(stat.st_ino, (0, b""))
-        return stat.st_size >= self._done.get(stat.st_ino, 0) and _bytes_at(path, start).startswith(begins)
-
-    def read(self) -> list[dict]:
-        files = self._files()
-        self._seen = [(stat.st_ino, stat.st_size) for _, stat in files]
-        known = list(self._done)
-        if [inode for inode, _ in self._seen][: len(known)] != known or not all(
-            self._is_as_it_was(path, stat) for path, stat in files
-        ):
-            self._done, self._last, self._rows, self._bad = {}, {}, [], 0
-        rest: list[dict] = []  # of a last line that may still be growing
-        torn = 0
-        for path, stat in files:
-            last = None
-            for line in read_lines(path, self._done.get(stat.st_ino, 0)):
-                is_whole, is_bad = line.ends, line.row is None and bool(line.problem)
-                if not is_whole:
-                    torn += is_bad
-                    rest += [line.row] if line.row is not None else []
-                    continue
-                self._bad += is_bad
-                self._rows += [line.row] if line.row is not None else []
-                self._done[stat.st_ino] = line.start + line.size
-                last = line
-            self._done.setdefault(stat.st_ino, 0)
-            if last is not None:
-                self._last[stat.st_ino] = (last.start, _bytes_at(path, last.start))
-        self.damaged = self._bad + torn
-        return [*self._rows, *rest]
-
-
-def _bytes_at(path: Path, start: int) -> bytes:
-    with open(path, "rb") as file:
-        file.seek(start)
-        return file.read(200)  # with the time of the row
-
-
 def read_run(folder: Path) -> RunFolder:
-    """Reads the run in `folder` once."""
-    return RunReader(folder).read()
+    """Returns the run in `folder` as it is now; leaves out what is missing or damaged, counts damaged lines."""
+    files = {name: [path for path in files_of(folder, name) if path.exists()] for name in STREAMS}
+    files["scoreboard"] = [path] if (path := folder / "scoreboard.json").exists() else []
+    read = {name: [read_jsonl(path) for path in paths] for name, paths in files.items()}
+    streams = {name: [row for rows, _ in parts for row in rows] for name, parts in read.items()}
+    damaged = sum(bad for parts in read.values() for _, bad in parts)
+    config, notes = _config_of(folder)
+    newer = {row["schema"] for rows in streams.values() for row in rows[-1:] if row.get("schema", SCHEMA) != SCHEMA}
+    if newer:
+        notes.append(
+            f"The files were written by another version of Rematch (schema {', '.join(map(str, newer))}, not "
+            f"{SCHEMA}): what this one does not know is left out."
+        )
+    metrics = [{"global_step": row["step"], **row} for row in streams["metrics"] if _is_whole(row.get("step"))]
+    metrics = [row for row in metrics if _is_whole(row["global_step"])]
+    run = RunFolder(
+        folder, kind_of(metrics + streams["evaluations"]), config, metrics, [], [], [],
+        [row for row in streams["alarms"] if row.keys() >= {"alarm", "event", "severity", "stage", "step", "text"}],
+        streams["generations"], (streams["scoreboard"] or [{}])[-1], read_machine(folder), damaged, notes,
+    )  # fmt: skip
+    rows = [
+        {**row, **_more_of(row), "global_step": run.global_step(row)}
+        for row in streams["evaluations"]
+        if _is_whole(row.get("step")) and "when" in row
+    ]
+    seen: set[tuple] = set()
+    for row in rows:
+        (run.greedy if moment(row) in seen else run.evaluations).append(row)
+        seen.add(moment(row))
+    swaps = {(*moment(row), row.get("temperature")): row for row in streams["swaps"]
+             if isinstance(row.get("after"), dict)}  # fmt: skip
+    run.swaps.extend(swaps.values())
+    return run
+
+
+def stamp(folder: Path) -> list[tuple]:
+    """Returns what changes with a run's files: a resumed run cuts its streams and writes on, a scoreboard is replaced."""
+    paths = [path for name in STREAMS for path in files_of(folder, name)] + [folder / "scoreboard.json"]
+    stats = [(path.suffix, path.stat()) for path in paths if path.exists()]
+    return [(stat.st_ino, stat.st_size, stat.st_mtime_ns * (suffix == ".json")) for suffix, stat in stats]
 
 
 def moment(row: dict) -> tuple:
@@ -248,19 +170,6 @@ def kind_of(rows: list[dict]) -> PageKind:
     """Returns the first kind all of whose accuracies are in the rows: without any, these are of SFT."""
     keys = {key for row in rows for key in row}
     return next(kind for kind in KINDS if keys.issuperset(kind.accuracies))
-
-
-def _stamp(path: Path) -> tuple[int, int, int] | None:
-    """Returns what changes with a file; None without it."""
-    try:
-        stat = path.stat()
-    except FileNotFoundError:
-        return None
-    return stat.st_ino, stat.st_size, stat.st_mtime_ns
-
-
-def _rows_of(path: Path) -> tuple[list[dict], int]:
-    return read_jsonl(path) if path.exists() else ([], 0)
 
 
 def _config_of(folder: Path) -> tuple[dict, list[str]]:

@@ -34,7 +34,6 @@ from pages.sweep_tables import (
 )
 
 COLOUR_NAMES = ("two", "one", "good", "bad", "muted")  # of variants
-STROKES = {"solid": [], "dashed": [6, 3], "dotted": [1, 3]}  # of numbers of threads, in pixels
 
 
 def page_of(config: SweepConfig, outcome: SweepOutcome) -> str:
@@ -63,7 +62,6 @@ def page_of(config: SweepConfig, outcome: SweepOutcome) -> str:
     charts = curves(outcome.results)
     if charts:
         note = "A thin line is a run, the bold one the median of the runs of a variant that finished."
-        note += in_strokes(outcome.results)
         sections.append(PageSection("Curves", [Charts(charts)], note))
     for variant, rows in outcome.figures.items():
         note = "Intervals: Student's, 95 %, with a run as the unit."
@@ -119,20 +117,6 @@ def by_moment(heads: tuple[str, ...], rows: FigureRows) -> TextTable:
     return TextTable(muted(*heads), lines)
 
 
-def in_strokes(by_variant: dict[str, list[dict]]) -> str:
-    """Explains which stroke stands for which number of threads; "" if there is one."""
-    counts = thread_counts(by_variant)
-    strokes = [
-        f"{name}: {count} thread{'s' if count > 1 else ''}" for count, name in zip(counts, STROKES, strict=False)
-    ]
-    return f" {', '.join(strokes)}." if len(counts) > 1 else ""
-
-
-def thread_counts(by_variant: dict[str, list[dict]]) -> list[int]:
-    """Lists the numbers of threads that occur, in order."""
-    return sorted({row["threads"] for rows in by_variant.values() for row in rows})
-
-
 def curves(by_variant: dict[str, list[dict]]) -> list[dict[str, Any]]:
     """Returns a chart of every main figure, greedy and sampled separately, where some run has two points."""
     evaluations = [row for rows in by_variant.values() for result in rows for row in result["evaluations"]]
@@ -158,7 +142,6 @@ def chart_of(
     if not any(len(line) > 1 for each in lines.values() for _, line in each):
         return None
     steps = sorted({point.step for each in lines.values() for _, line in each for point in line})
-    counts, strokes = thread_counts(by_variant), list(STROKES.values())
     series = []
     for index, (variant, each) in enumerate(lines.items()):
         whole = [placed(steps, line) for result, line in each if line and not result["exit_code"]]
@@ -166,7 +149,6 @@ def chart_of(
         series.append({
             "label": variant, "colour": COLOUR_NAMES[index % len(COLOUR_NAMES)], "y": middle or [None] * len(steps),
             "runs": [placed(steps, line) for _, line in each],
-            "dashes": [strokes[counts.index(result["threads"]) % len(strokes)] for result, _ in each],
         })  # fmt: skip
     evaluations = [row for rows in by_variant.values() for result in rows for row in result["evaluations"]]
     stage_starts = {row["global_step"] - row["step"] for row in evaluations if row.get("stage", 1) > 1} - {0}

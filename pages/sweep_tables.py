@@ -123,6 +123,11 @@ def last_values(result: dict) -> dict[str, float]:
     return {key: value for key, value in found.items() if value is not None}
 
 
+def figures_in_words(result: dict) -> str:
+    """Formats the main figures at the end of a run for a line of the screen, such as `, attempt 2 0.812`."""
+    return "".join(f", {FIGURES[key][0]} {value:.3f}" for key, value in last_values(result).items())
+
+
 def begun_alarms(result: dict) -> list[dict]:
     """Returns the alarms of a run, without the rows that tell their ends."""
     return [row for row in result["alarms"] if row["event"] == "begins"]

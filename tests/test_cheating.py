@@ -34,7 +34,7 @@ from lib.rl.sequential import majority_votes, success_at_k
 from lib.rl.task import load_data
 from lib.rl.tree import Answer, Group, nodes
 from lib.rl.watch import Watch
-from pages.sweeps import plan
+from sweep import plan
 
 ROOT = Path(__file__).parent.parent
 ALONE = Accelerator()

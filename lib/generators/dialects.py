@@ -34,7 +34,8 @@ class Dialect:
     def body_of(self, request: Request) -> dict[str, Any]:
         """Returns the body of a request."""
         body = self._chat_body(request) if self._is_chat else self._responses_body(request)
-        return without_nulls(body | self.extra_body())
+        # without null fields, so that `extra_body: {temperature: null}` drops one that a server does not accept
+        return {key: value for key, value in (body | self.extra_body()).items() if value is not None}
 
     def read(self, data: dict) -> Reply:
         """Reads an answer. Raises Declined, or an error such as KeyError if it is no reply."""
@@ -142,11 +143,6 @@ def _items(message: dict[str, Any]) -> list[dict[str, Any]]:
     ]
     said = [{"role": message["role"], "content": message["content"]}] if message.get("content") else []
     return said + calls
-
-
-def without_nulls(body: dict[str, Any]) -> dict[str, Any]:
-    """Removes null fields, so that `extra_body: {temperature: null}` drops one that a server does not accept."""
-    return {key: value for key, value in body.items() if value is not None}
 
 
 def _counted(data: dict, read: str, written: str) -> Usage:

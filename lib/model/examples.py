@@ -30,7 +30,11 @@ def examples_of(
     passages = [passage for part in parts for passage in part]
     if config.model.from_scratch:
         scratch.refuse_unknown(tokenizer, (passage.text for passage in passages))
-    for note in labeller.outside.notes((chat.where, _texts_outside(chat)) for chat in chats):
+    untrained = (
+        (chat.where, [message["content"] for number, message in enumerate(chat.messages) if number not in chat.turns])
+        for chat in chats
+    )
+    for note in labeller.outside.notes(untrained):
         screen.warn(f"{name}: {note}")
     whole = list(labeller.encode(passages))
     limit, how = config.train.max_length, config.train.truncation
@@ -91,11 +95,6 @@ def _repeated(parts: list[list[Passage]], whole: list[Example]) -> str:
         f"{len(several)} chats became {sum(map(len, several))} examples, because the chat template writes "
         f"a turn differently once others follow it; that costs {extra} tokens, {extra / sum(lengths):.0%} of all"
     )
-
-
-def _texts_outside(chat: Chat) -> list[str]:
-    """Returns the texts of a chat's messages that are not trained on."""
-    return [message["content"] for index, message in enumerate(chat.messages) if index not in chat.turns]
 
 
 def fingerprint_of(*parts: list[Example]) -> str:

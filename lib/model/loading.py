@@ -110,7 +110,11 @@ def load_base(config: Model, backend: str) -> tuple[nn.Module, Any]:
     if config.adapter:
         model = merge_saved(model, tokenizer, config.adapter, config.name)
     if config.load_in_4bit:
-        _without_packing(model)
+        # on a CPU that multiplies bfloat16, bitsandbytes packs a layer for good at its first forward without gradient,
+        # and its kernel for packed weights passes none on
+        for module in model.modules():
+            if hasattr(module, "support_avx512bf16_for_cpu"):
+                module.support_avx512bf16_for_cpu = False
         _try_4_bits(model)
     _without_dropout(model)
     return model, tokenizer
@@ -181,17 +185,6 @@ def _check_folders(config: Model) -> None:
             f"model.name: '{config.name}' has no tokenizer.json, expected the tokenizer beside the model: copy the "
             "tokenizer's files of the model that it was made from, or have save_pretrained write them there"
         )
-
-
-def _without_packing(model: nn.Module) -> None:
-    """Keeps 4-bit weights in the layout that has a gradient.
-
-    On a CPU that multiplies bfloat16, bitsandbytes packs a layer for good at its first forward without gradient, and
-    its kernel for packed weights passes none on.
-    """
-    for module in model.modules():
-        if hasattr(module, "support_avx512bf16_for_cpu"):
-            module.support_avx512bf16_for_cpu = False
 
 
 def _try_4_bits(model: nn.Module) -> None:
@@ -278,7 +271,8 @@ def _load_plain(config: Model) -> tuple[nn.Module, Any]:
         )
     if config.attn_implementation:
         shared["attn_implementation"] = config.attn_implementation
-    on_gpu = torch.cuda.is_available() and not config.starts_on_cpu
+    is_sharded = isinstance(config, TrainedModel) and config.sharded  # from main memory, whatever GPU there is
+    on_gpu = torch.cuda.is_available() and not is_sharded
     device = {"": torch.cuda.current_device()} if on_gpu else None
     model = AutoModelForCausalLM.from_pretrained(config.name, dtype=dtype, device_map=device, **shared)
     return model, tokenizer

@@ -41,14 +41,10 @@ def shard(model: nn.Module, base: nn.Module) -> str:
     fully_shard(backbone, mesh=mesh, ignored_params=set(model.parameters()) - set(blocks.parameters()) | whole)
     model.to(accelerator.device)
     wait_by(Company(backbone).join)
-    held = sum(_local(parameter).numel() for parameter in model.parameters())
+    parts = (each.to_local() if isinstance(each, DTensor) else each for each in model.parameters())
+    held = sum(part.numel() for part in parts)
     whole_model = sum(parameter.numel() for parameter in model.parameters())
     return f"sharded over {accelerator.num_processes} processes: this one holds {held:,} of {whole_model:,} numbers"
-
-
-def _local(parameter: torch.Tensor) -> torch.Tensor:
-    """Returns the part of a parameter that this process holds."""
-    return parameter.to_local() if isinstance(parameter, DTensor) else parameter
 
 
 class Company:

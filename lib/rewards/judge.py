@@ -255,7 +255,7 @@ class Judge:
         """
         for check, reward in {each.hooks.check: each for each in self._rewards}.items():
             if check is not None:
-                reward.check(rows, places or _numbered(rows))
+                reward.check(rows, places or [f"row {number}" for number in range(1, len(rows) + 1)])
 
     def target_problem(self, row: Mapping[str, Any], place: Any, compares: bool = True) -> str:
         """Returns why no prediction could ever match the target of a row; "" where one could.
@@ -368,10 +368,6 @@ class Judge:
 def _own(options: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     """Returns the options of one reward; {} for anything that is not a mapping, which is reported later."""
     return options[name] if isinstance(options.get(name), Mapping) else {}
-
-
-def _numbered(rows: Sequence[Any]) -> list[str]:
-    return [f"row {number}" for number in range(1, len(rows) + 1)]
 
 
 def as_trl_reward(judge: Judge) -> Callable[..., list[float | None]]:

@@ -54,12 +54,8 @@ def _gold(solution: Any) -> list[Move]:
 def rush_hour_exact(prediction_answers, board, size, moves, *, reading="tolerant") -> list[Judged]:
     """Pays 1 for a legal solution of as few moves as possible, 0 for anything else."""
     _check_reading(reading)
-    return [_exact(*each, reading) for each in zip(prediction_answers, board, size, moves, strict=True)]
-
-
-def _exact(answer: str, board: str, size: int, most: int, reading: str) -> Judged:
-    found = _played(answer, board, size, most, reading)
-    return Judged({"exact": float(found.right)}, found.right, found.about, malformed=found.malformed)
+    played = [_played(*each, reading) for each in zip(prediction_answers, board, size, moves, strict=True)]
+    return [Judged({"exact": float(one.right)}, one.right, one.about, malformed=one.malformed) for one in played]
 
 
 @register_reward("rush_hour_shaped", check=_check)

@@ -48,7 +48,11 @@ class History:
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Adds a step, a row of metrics.jsonl."""
-        told = {key: float(row[key]) for key in row if quantity_of(key) in self._quantities and _is_number(row[key])}
+        told = {
+            key: float(value)
+            for key, value in row.items()
+            if quantity_of(key) in self._quantities and isinstance(value, int | float) and isfinite(value)
+        }
         self.steps = [*self.steps, row["step"]][-WINDOW:]
         for key in {**self.values, **told}:
             known = self.values.get(key, [None] * (len(self.steps) - 1))
@@ -425,7 +429,3 @@ def form_of(format: str, text: str, well_formed: bool, right: bool) -> dict[str,
 
 def quantity_of(key: str) -> str:
     return re.sub(r"_attempt\d+$", "", key)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and isfinite(value)

@@ -18,8 +18,8 @@ from lib.rl.feedback.contract import Written
 from lib.rl.plan import Ahead, Held, Stage, ahead, amount, stages_of, told, work_of_score
 from lib.rl.prompts import Prompt
 from lib.rl.score import kl_weights
-from lib.rl.task import fitting, load_data, prompts_of
-from lib.rl.teachers import check_teacher, describe_teacher
+from lib.rl.task import prepare
+from lib.rl.teachers import describe_teacher
 from lib.rl.tree import Renderer, longest_prompts
 
 LENGTHS = 1000  # rows whose prompts are measured
@@ -57,21 +57,19 @@ def show(
 
     `stages` of a config over a number of rows; `load_of` as in `needs_of_run`.
     """
-    splits, _ = load_data(config)
-    check_teacher(config)
-    skeleton, tokenizer = load_skeleton(config.model)
+    ready = prepare(config, lambda model, _: load_skeleton(model))
+    skeleton, prompts, train = ready.model, ready.prompts, ready.train
     teacher = load_skeleton(config.teacher_model)[0] if config.teacher_model else None
-    prompts = prompts_of(config, tokenizer)
-    train, test, selection, notes = fitting(splits, prompts, config)
     lengths = [len(prompts.prompt(row).ids) for row in train[:LENGTHS]]
-    left, held = ahead(stages(config, len(train)), config.eval), Held(len(test), len(selection))
+    left, held = ahead(stages(config, len(train)), config.eval), Held(len(ready.test), len(ready.selection))
     size = _parameters(teacher or skeleton) / _parameters(skeleton)
     known = Known(config, prompts, train, lengths, left, held, size)
+    needs = needs_of_run(skeleton, config, prompts, lengths, held.reported, load_of, teacher)
     texts: dict[str, Iterable[str]] = {
         "config, resolved": [dump(config).rstrip()],
-        "data": [splits.source, *notes, *more_notes],
+        "data": [ready.splits.source, *ready.notes, *more_notes],
         **{title: lines(known) for title, lines in parts.items()},
-        "memory, estimated": needs_of_run(skeleton, config, prompts, lengths, len(test), load_of, teacher).lines(),
+        "memory, estimated": needs.lines(),
     }
     if advised := list(advice(config, skeleton)):
         texts["advice"] = advised

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import torch
+from torch import nn
 
-from lib.core.config import Eval, ScoreConfig, SelfPlayConfig
+from lib.core.config import Eval, Model, ScoreConfig, SelfPlayConfig
 from lib.core.errors import ConfigError
 from lib.core.registry import did_you_mean
 from lib.generators.engines import NATIVE, Engine, engine_of
@@ -84,49 +85,88 @@ class Task(Generic[TaskConfig]):
         )
 
 
-def load_task(config: TaskConfig, say: Callable[[str], None] = print) -> Task[TaskConfig]:
-    """Loads data, judge, tokenizer, prompts, and a policy whose adapter changes nothing yet. Raises ConfigError."""
+@dataclass(frozen=True)
+class Prepared(Generic[TaskConfig]):
+    """A config's data, judge, model without adapter, and prompts: what a dry run loads, too."""
+
+    config: TaskConfig
+    splits: Splits
+    judge: Judge
+    model: nn.Module  # weights, or for a dry run the architecture alone
+    prompts: Any  # as in a Task, and so are the rows and notes
+    train: list[dict]
+    test: list[dict]
+    selection: list[dict]
+    notes: list[str]
+
+
+def prepare(config: TaskConfig, load_model: Callable[[Model, Splits], tuple[nn.Module, Any]]) -> Prepared[TaskConfig]:
+    """Loads data, judge, model and prompts, in this order, since mistakes in data are cheap. Raises ConfigError.
+
+    `load_model` returns the model and its tokenizer.
+    """
     splits, judge = load_data(config)
     check_teacher(config)
-    backend = start_backend(config.model)
-    say(f"model {config.model.full_name} through {backend}, data {splits.source}")
-    if backend == "unsloth" and torch.cuda.is_available():
-        say("Unsloth compiles before the first step, for one to three minutes; UNSLOTH_BLOCK_COMPILE=0 skips that")
-    base, tokenizer = load_base(config.model, backend)
-    prompts = prompts_of(config, tokenizer)
-    train, test, selection, notes = fitting(splits, prompts, config)
-    adapted = attach(base, config.model, backend, config.seed)
-    if config.model.sharded:
-        notes.append(shard(adapted, base))
-    with readable(base, config.model.full_name):
+    model, tokenizer = load_model(config.model, splits)
+    prompts = load_prompts(config, tokenizer)
+    return Prepared(config, splits, judge, model, prompts, *fitting(splits, prompts, config))
+
+
+def load_task(config: TaskConfig, say: Callable[[str], None] = print) -> Task[TaskConfig]:
+    """Returns the task of a config, with a policy whose adapter changes nothing yet. Raises ConfigError."""
+    backend = ""
+
+    def load_model(model: Model, splits: Splits) -> tuple[nn.Module, Any]:
+        nonlocal backend
+        backend = start_backend(model)
+        say(f"model {model.full_name} through {backend}, data {splits.source}")
+        if backend == "unsloth" and torch.cuda.is_available():
+            say("Unsloth compiles before the first step, for one to three minutes; UNSLOTH_BLOCK_COMPILE=0 skips that")
+        return load_base(model, backend)
+
+    ready = prepare(config, load_model)
+    adapted = attach(ready.model, config.model, backend, config.seed)
+    sharded = [shard(adapted, ready.model)] if config.model.sharded else []
+    with readable(ready.model, config.model.full_name):
         policy = Policy(adapted, config.generation.temperature, backend)
     policy.say_sampling(say)
-    longest = max((prompts.prompt(row).ids for row in train[:PROBED_ROWS]), key=len)
+    longest = max((ready.prompts.prompt(row).ids for row in ready.train[:PROBED_ROWS]), key=len)
     probe_adapters(policy, longest)
-    probe(policy, longest, tokenizer.pad_token_id, config.model.full_name)
+    probe(policy, longest, ready.prompts.tokenizer.pad_token_id, config.model.full_name)
     engine = engine_of(config.model, config.generation, policy, longest, say)
-    return Task(config, splits, judge, prompts, policy, train, test, selection, notes, engine)
+    return Task(
+        config, ready.splits, ready.judge, ready.prompts, policy, ready.train, ready.test, ready.selection,
+        ready.notes + sharded, engine,
+    )  # fmt: skip
 
 
 def load_data(config: ScoreConfig | SelfPlayConfig) -> tuple[Splits, Judge]:
-    """Loads the rows and the judge of answers. Raises ConfigError for every mistake that shows without a model."""
-    target = config.dataset.target_field
-    is_chat = isinstance(config, SelfPlayConfig)
+    """Loads rows and judge. Raises ConfigError for every mistake that shows without a model."""
+    judge, splits = load_judge(config, load_rows(config))
+    return splits, judge
+
+
+def load_rows(config: ScoreConfig | SelfPlayConfig) -> Splits:
+    """Loads the rows to train on and those held out. Raises ConfigError."""
     prompts: Any = config.prompts
-    columns = chat_columns(prompts) if is_chat else columns_of(prompts.user)
-    splits = load_splits(
-        config.dataset,
-        columns,
-        lambda row: text_of(chat_of(row, prompts)) if is_chat else filled(prompts.user, row, "prompts.user"),
-    )
-    judge, splits = judge_of_rows(config.reward, splits, target, compares=not is_chat)
+    if isinstance(config, SelfPlayConfig):
+        return load_splits(config.dataset, chat_columns(prompts), lambda row: text_of(chat_of(row, prompts)))
+    return load_splits(
+        config.dataset, columns_of(prompts.user), lambda row: filled(prompts.user, row, "prompts.user")
+    )  # fmt: skip
+
+
+def load_judge(config: ScoreConfig | SelfPlayConfig, splits: Splits) -> tuple[Judge, Splits]:
+    """Returns the judge of answers, and the rows that it can judge. Raises ConfigError, also for unfilled templates."""
+    compares = isinstance(config, ScoreConfig)
+    judge, splits = judge_of_rows(config.reward, splits, config.dataset.target_field, compares=compares)
     _check_templates(config, set(splits.train[0]))
     if isinstance(config, ScoreConfig):
         check_keys(config)
-    if isinstance(config, ScoreConfig) and config.prompts.feedback == "tests":
-        places = splits.train_places + splits.test_places
-        check_public(splits.train + splits.test, config.prompts.tests.public_field, places)
-    return splits, judge
+        if config.prompts.feedback == "tests":
+            places = splits.train_places + splits.test_places
+            check_public(splits.train + splits.test, config.prompts.tests.public_field, places)
+    return judge, splits
 
 
 def _check_templates(config: ScoreConfig | SelfPlayConfig, columns: set[str]) -> None:
@@ -160,7 +200,7 @@ def _check_templates(config: ScoreConfig | SelfPlayConfig, columns: set[str]) ->
                 )
 
 
-def prompts_of(config: ScoreConfig | SelfPlayConfig, tokenizer: Any) -> CorrectionPrompts | ChatRenderer:
+def load_prompts(config: ScoreConfig | SelfPlayConfig, tokenizer: Any) -> CorrectionPrompts | ChatRenderer:
     """Returns what renders the rows of a config as prompts. Raises ConfigError where they cannot work."""
     kwargs = config.model.chat_template_kwargs
     if isinstance(config, ScoreConfig):
@@ -210,13 +250,10 @@ def fitting(
             "raise it to keep them"
         )
     rows, places = splits.train + splits.test, splits.train_places + splits.test_places
-    told = prompts.outside.notes(zip(places, map(_texts, map(prompts.messages, rows)), strict=True))
+    contents = ([message.get("content") for message in prompts.messages(row)] for row in rows)
+    texts = ([text for text in each if isinstance(text, str)] for each in contents)
+    told = prompts.outside.notes(zip(places, texts, strict=True))
     return train, test, selection, [*notes, *prompts.notes(rows), *told]
-
-
-def _texts(messages: list[dict]) -> list[str]:
-    """Returns the contents of messages that are text."""
-    return [content for message in messages if isinstance(content := message.get("content"), str)]
 
 
 def _reported(settings: Eval, rows: int) -> str:

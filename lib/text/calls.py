@@ -4,8 +4,8 @@ Every function takes any string, and runs in linear time; only `read_json` raise
 """
 
 import json
-import math
 import re
+from math import isfinite
 from typing import Any
 
 _JSON_MARK = re.compile(r'"\\*|[{}]')  # in text that is read backwards: a quote, and the backslashes before it
@@ -54,25 +54,20 @@ def read_json(text: str) -> Any:
     Raises ValueError if it cannot be read, or has more than 64 levels.
     """
     try:
-        value = json.loads(text, parse_constant=str, parse_float=_finite)
+        value = json.loads(
+            text, parse_constant=str, parse_float=lambda number: float(number) if isfinite(float(number)) else number
+        )
     except RecursionError:
         raise ValueError("nested too deeply") from None
     level = [value]
     for _ in range(_DEEPEST):
-        level = [inner for each in level for inner in _inner(each)]
+        containers = [each for each in level if isinstance(each, dict | list)]
+        level = [inner for each in containers for inner in (each.values() if isinstance(each, dict) else each)]
     if level:
         raise ValueError(f"nested more than {_DEEPEST} levels deep")
     if _SURROGATE.search(text):
         value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
     return value
-
-
-def _finite(number: str) -> float | str:
-    return float(number) if math.isfinite(float(number)) else number
-
-
-def _inner(value: Any) -> Any:
-    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
 def native_calls(text: str) -> tuple[str, list[tuple[str, str]]]:

@@ -22,7 +22,7 @@ const Charts = (() => {
         bands.push({ series: [series.length - 2, series.length - 1], fill: faint(each.colour, 0.16) });
       }
       for (const [i, run] of (each.runs ?? []).entries()) {
-        add(run, { stroke: faint(each.colour, 0.45), width: 1, dash: each.dashes?.[i] });
+        add(run, { stroke: faint(each.colour, 0.45), width: 1 });
       }
       if (each.smooth) add(each.y, { stroke: faint(each.colour, 0.5), width: 1 });
       const points = { show: (chart.x.length < 40), size: 5, fill: colour(each.colour), stroke: colour(each.colour) };

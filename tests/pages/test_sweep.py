@@ -13,15 +13,15 @@ from conftest import long
 from helpers import forks
 
 import sweep
+import sweep as sweeps
 from data.builders import write_rows
 from lib.core.conditions import Figure, read_condition
 from lib.core.config import SweepConfig, load
 from lib.core.console import Screen
 from lib.core.errors import ConfigError
 from lib.run.runlog import RunLog
-from pages import sweeps
 from pages.sweep_tables import level_cell, paired_cells, summaries, value_of, with_level
-from pages.sweeps import distinct, plan, read_run
+from sweep import distinct, plan, read_run
 
 ROOT = Path(__file__).parents[2]
 RUN = """

@@ -58,11 +58,6 @@ class Model(ModelWeights):
     attn_implementation: str | None = None  # as in transformers, such as sdpa or eager; null: its default
     trust_remote_code: bool = False  # true: run code that comes with the model
 
-    @property
-    def starts_on_cpu(self) -> bool:
-        """True if the weights are loaded into main memory although there is a GPU."""
-        return False
-
     def _conflicts(self) -> Conflicts:
         yield from super()._conflicts()
         if self.attn_implementation and self.backend == "unsloth":
@@ -75,11 +70,6 @@ class TrainedModel(Model):
     adapters: Adapters = Adapters()  # what is trained
     sharded: bool = False
     # true: each process holds a part of the frozen weights (FSDP2), for a model that one card does not hold
-
-    @property
-    def starts_on_cpu(self) -> bool:
-        """True if the weights are loaded into main memory although there is a GPU."""
-        return self.sharded
 
     def _conflicts(self) -> Conflicts:
         yield from super()._conflicts()

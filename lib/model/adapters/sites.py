@@ -87,13 +87,9 @@ def is_transposed(module: nn.Module) -> bool:
     return hasattr(base_of(module), "nf")
 
 
-def _inputs_of(module: nn.Module) -> int:
-    base = base_of(module)
-    return getattr(base, "in_features", 0) or base.nx
-
-
 def _part(model: nn.Module, name: str, module: nn.Module, suffix: str, before: int) -> Site:
-    outputs, inputs = outputs_of(module), _inputs_of(module)
+    base = base_of(module)
+    outputs, inputs = outputs_of(module), getattr(base, "in_features", 0) or base.nx
     kind = FUSED.get(suffix.rpartition(".")[2])
     if kind is None:
         return Site(name, module, 0, outputs, inputs, is_whole=True)
