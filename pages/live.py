@@ -25,7 +25,7 @@ class LiveRuns:
         self._version = 0
         self._stamps: list[list[tuple]] | None = None  # of the files, before they were last read
         self._runs: list[RunFolder] = []
-        self._rollouts = Rollouts([])
+        self.kept: dict[str, Rollouts] = {}  # by version, the last two: a page may still ask by the older index
 
     def now(self) -> tuple[str, list[RunFolder], Rollouts]:
         """Returns the version of what is there, which changes with the files, the runs, and their rollouts."""
@@ -33,9 +33,9 @@ class LiveRuns:
             stamps = list(map(stamp, self._folders))
             if stamps != self._stamps:
                 self._stamps, self._runs = stamps, list(map(read_run, self._folders))
-                self._rollouts = rollouts_of(self._runs)
                 self._version += 1
-            return str(self._version), self._runs, self._rollouts
+                self.kept = dict([*self.kept.items()][-1:]) | {str(self._version): rollouts_of(self._runs)}
+            return str(self._version), self._runs, self.kept[str(self._version)]
 
 
 def serve(folders: Sequence[Path], port: int) -> ThreadingHTTPServer:
@@ -62,7 +62,8 @@ def serve(folders: Sequence[Path], port: int) -> ThreadingHTTPServer:
             if address.path == "/data/index":
                 body = packed(rollouts.index | {"version": version})
                 return self._send(HTTPStatus.OK, body, "application/octet-stream")
-            if parse_qs(address.query).get("of", [version])[0] != version:  # of an index that numbers them otherwise
+            rollouts = live.kept.get(parse_qs(address.query).get("of", [version])[0])
+            if rollouts is None:  # of an index that numbers them otherwise
                 return self._send(HTTPStatus.CONFLICT, b"read the index again", "text/plain")
             blob = rollouts.blob(address.path.removeprefix("/data/")) if address.path.startswith("/data/") else None
             if blob is None:
