@@ -13,7 +13,6 @@ from conftest import long
 from helpers import forks
 
 import sweep
-import sweep as sweeps
 from data.builders import write_rows
 from lib.core.conditions import Figure, read_condition
 from lib.core.config import SweepConfig, load
@@ -376,10 +375,10 @@ def test_a_sweep_from_beginning_to_end(folder):
 
 
 def test_threads_fill_the_cores_and_no_more(folder, monkeypatch):
-    monkeypatch.setattr(sweeps, "cores", lambda: 2)
+    monkeypatch.setattr(sweep, "cores", lambda: 2)
     config = config_of(stages={"last": "run.py {dir}"}, variants={"v": []}, parallel=None, seeds=4)
     with RunLog(config.run_dir, resume=True, streams=("results", "jobs")) as log:
-        schedule = sweeps.Schedule(config, plan(config), log, Screen(False))
+        schedule = sweep.Schedule(config, plan(config), log, Screen(False))
 
         def started():
             seeds = []
