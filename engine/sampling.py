@@ -161,7 +161,7 @@ class _Rows:
     ) -> list[tuple[int, Completion]]:
         """Writes one more token to each of `rows`; returns those that end with it, and their completions.
 
-        Tokens written to rows that ended earlier are never read.
+        Tokens written to rows that ended earlier are never read. Raises NonFinite if a log-prob is not a number.
         """
         at = self.written[rows, None].clamp(max=self.ids.shape[1] - 1)
         self.ids[rows].scatter_(1, at, tokens[:, None])
@@ -169,15 +169,17 @@ class _Rows:
         alive = self.alive[rows]
         self.written[rows] += alive
         stopped = alive & torch.isin(tokens, stops)
-        ended = (stopped | (alive & (self.written[rows] >= self.limits[rows]))).nonzero()[:, 0]
-        if not len(ended):
-            return []
-        leaving = ended + rows.start
-        self.alive[leaving] = False
-        parts = (leaving, self.ids[leaving], self.logps[leaving], self.written[leaving], stopped[ended])
+        ended = stopped | (alive & (self.written[rows] >= self.limits[rows]))
+        alive &= ~ended
+        # in one transfer, since a GPU is waited for: the tokens of rows that end, which of them stopped, and NaN
+        state = torch.cat([self.written[rows] * ended, stopped, logps.isnan().any()[None]]).cpu().numpy()
+        if state[-1]:
+            raise NonFinite("the logits are not finite")
+        counts, finished = state[:-1].reshape(2, -1)
+        leaving = [(rows.start + i, counts[i], bool(finished[i])) for i in counts.nonzero()[0].tolist()]
         return [
-            (row, Completion(ids=ids[:count], logps=logps[:count], finished=finished))
-            for row, ids, logps, count, finished in zip(*(part.tolist() for part in parts), strict=True)
+            (row, Completion(self.ids[row, :count].tolist(), self.logps[row, :count].tolist(), is_finished))
+            for row, count, is_finished in leaving
         ]
 
     def drawn(self, rows: slice) -> torch.Tensor:
@@ -359,12 +361,13 @@ def _decode(
         done |= {owners[row]: completion for row, completion in rows.write(everyone, tokens, logps, stops)}
         if len(done) == len(batch):
             return [done[i] for i in range(len(batch))]
-        kept = rows.alive.nonzero()[:, 0]
+        kept = [row for row, owner in enumerate(owners) if owner not in done]
         if len(kept) <= len(owners) // 2 and _selects_rows(cache):
-            cache.batch_select_indices(kept)
-            tokens, mask, positions = tokens[kept], mask[kept], positions[kept]
-            owners = [owners[row] for row in kept.tolist()]
-            rows = rows.arranged(kept.tolist(), _Rows.new([], width, decoding, device))
+            index = torch.tensor(kept, device=device)
+            cache.batch_select_indices(index)
+            tokens, mask, positions = tokens[index], mask[index], positions[index]
+            owners = [owners[row] for row in kept]
+            rows = rows.arranged(kept, _Rows.new([], width, decoding, device))
         ids = tokens[:, None]
         mask = torch.cat([mask, mask.new_ones(len(owners), 1)], dim=1)
         positions = positions[:, -1:] + 1
@@ -387,7 +390,7 @@ def choose(logits: torch.Tensor, uniforms: torch.Tensor | None) -> tuple[torch.T
 
     Each is the token whose interval of the cumulative distribution holds its number of `uniforms` (n,), float64 in
     [0, 1); without them the most likely one. Sums are float64, or a long tail would be rounded away, of blocks where
-    the vocabulary is large. Overwrites the logits. Raises NonFinite if they are not finite.
+    the vocabulary is large. Overwrites the logits. Where they are not finite, the log-prob is NaN.
     """
     p = logits.sub_(logits.amax(-1, keepdim=True)).exp_()  # unnormalised: to be divided by the sum of each row
     if p.shape[1] <= SMALL_VOCABULARY:
@@ -396,8 +399,6 @@ def choose(logits: torch.Tensor, uniforms: torch.Tensor | None) -> tuple[torch.T
         total = edges[:, -1]
     else:
         tokens, total = _chosen_by_blocks(p, uniforms)
-    if not torch.isfinite(total).all():
-        raise NonFinite("the logits are not finite")
     return tokens, (p.gather(1, tokens[:, None])[:, 0].log() - total.log()).float()
 
 

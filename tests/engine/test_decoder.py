@@ -390,12 +390,24 @@ def test_no_uniform_draws_a_token_of_probability_zero(size, uniform):
 
 
 @pytest.mark.parametrize("wrong", [math.nan, math.inf])
-def test_logits_that_are_not_finite_choose_nothing(wrong):
-    logits = torch.zeros(2, 60)
+@pytest.mark.parametrize("size", [60, 5000])
+def test_logits_that_are_not_finite_have_no_log_prob(wrong, size):
+    logits = torch.zeros(2, size)
     logits[1, 7] = wrong
     for uniforms in (None, torch.tensor([0.5, 0.5], dtype=torch.float64)):
-        with pytest.raises(NonFinite, match="the logits are not finite"):
-            choose(logits.clone(), uniforms)
+        assert choose(logits.clone(), uniforms)[1].isnan().tolist() == [False, True]
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+@pytest.mark.parametrize("in_slab", [True, False])
+def test_logits_that_are_not_finite_end_sampling(make_policy, monkeypatch, temperature, in_slab):
+    policy = make_policy(moved=0.3)
+    monkeypatch.setattr(policy, "takes_slab", in_slab)
+    weight = policy.head.weight
+    weight.data = weight.data.clone()
+    weight.data[7, 0] = math.inf
+    with pytest.raises(NonFinite, match="the logits are not finite"):
+        grown(policy, temperature=temperature)
 
 
 @pytest.mark.parametrize("size", [60, 5000])
