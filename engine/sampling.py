@@ -14,10 +14,11 @@ windows, recurrent layers, and what Unsloth computes in ways of its own beyond t
 import contextlib
 import dataclasses
 import math
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, repeat
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,8 @@ import torch
 from torch.nn.functional import pad
 
 from engine.decoder import Decoder, affordable_rows
-from engine.head import Head
+from engine.llama import Llama, Stacked
+from engine.model import is_sharded
 from engine.policy import SampledPolicy
 from engine.turns import Completion, FollowUp, TreePath, Turn, nothing_follows
 
@@ -62,7 +64,7 @@ def generate(
 
     `follow_up(path, completion)` gives the next turn of a conversation as all its token ids, or None. What happens
     inside `phase("sync")` and `phase("generate")` may be timed; `check_interrupt()` is called before every token, and
-    may raise. Raises NonFinite if logits are not finite.
+    may raise. Where memory runs out, half as many rows are tried. Raises NonFinite if logits are not finite.
     """
     if not turns:
         return {}
@@ -74,16 +76,19 @@ def generate(
         if prefix := policy.prefix:
             turns, decoding, follow_up = _after_prefix(prefix, turns, decoding, follow_up)
         if not policy.takes_slab:
-            decoding = dataclasses.replace(decoding, rows=min(decoding.rows, max(1, BATCH_TOKENS // decoding.columns)))
             return _by_batches(policy, turns, decoding, follow_up, check_interrupt)
         stack.enter_context(torch.autocast(policy.device.type, enabled=False))  # weights and states keep their dtype
         if forward:  # ours, which keeps no tensor; a model's own might, and train on it later
             stack.enter_context(torch.inference_mode())
-        head = policy.head_at(decoding.temperature or 1.0)
-        rows = min(decoding.rows, affordable_rows(policy.backbone, decoding.columns))
-        decoding = dataclasses.replace(decoding, rows=rows)
-        decoder = Decoder(policy.backbone, rows, decoding.columns, forward)
-        return _Continuous(head, decoder, decoding, follow_up, check_interrupt).run(turns)
+        return _Continuous(policy, forward, decoding, follow_up, check_interrupt).run(turns)
+
+
+def _halved(rows: int, policy: SampledPolicy) -> int:
+    """Returns half as many rows as there was no memory for. Raises torch.OutOfMemoryError if they cannot be fewer."""
+    if rows == 1 or is_sharded(policy.backbone):  # whose forwards the other processes wait for
+        raise torch.OutOfMemoryError(f"no memory to sample {rows} completions at once")
+    warnings.warn(f"out of memory while sampling {rows} completions at once: {rows // 2} are tried", stacklevel=2)
+    return rows // 2
 
 
 def _after_prefix(
@@ -192,11 +197,13 @@ class _Continuous:
     """All conversations of one call, decoded in one slab until none is left."""
 
     def __init__(
-        self, head: Head, decoder: Decoder, decoding: Decoding, follow_up: FollowUp, check_interrupt: Callable[[], None]
-    ):
-        self.head, self.decoding, self.follow_up = head, decoding, follow_up
-        self.decoder, self.check_interrupt = decoder, check_interrupt
-        self.stops = torch.tensor(sorted(decoding.stop_ids), device=self.decoder.device)
+        self, policy: SampledPolicy, forward: Llama | Stacked | None, decoding: Decoding, follow_up: FollowUp,
+        check_interrupt: Callable[[], None],
+    ):  # fmt: skip
+        self.policy, self.forward, self.decoding = policy, forward, decoding
+        self.follow_up, self.check_interrupt = follow_up, check_interrupt
+        self.head = policy.head_at(decoding.temperature or 1.0)
+        self.stops = torch.tensor(sorted(decoding.stop_ids), device=policy.device)
         self.done: dict[TreePath, Completion] = {}
 
     @torch.no_grad()
@@ -204,6 +211,14 @@ class _Continuous:
         """Decodes all turns and those that follow; returns completions by path."""
         self.width = max(turn.max_new_tokens for turn in turns.values())
         self.waiting = deque(_Waiting(path, self._fitting(turn)) for path, turn in turns.items())
+        rows = min(self.decoding.rows, affordable_rows(self.policy.backbone, self.decoding.columns))
+        with contextlib.suppress(torch.OutOfMemoryError):
+            return self._decode(rows)
+        return self._decode_anew(_halved(rows, self.policy))  # the error is gone, and the slab that it held with it
+
+    def _decode(self, rows: int) -> dict[TreePath, Completion]:
+        self.decoding = dataclasses.replace(self.decoding, rows=rows)
+        self.decoder = Decoder(self.policy.backbone, rows, self.decoding.columns, self.forward)
         self.members: list[_Member | None] = []  # by row; None where it has ended
         self.rows = _Rows.new([], self.width, self.decoding, self.decoder.device)
         self.widest = 1  # columns at the next step
@@ -215,6 +230,16 @@ class _Continuous:
                 self._step()
         return self.done
 
+    def _decode_anew(self, rows: int) -> dict[TreePath, Completion]:
+        """Decodes what is not done yet, from its beginning: the rows and what they held are lost."""
+        del self.decoder  # and its slab, before there is another
+        waiting = [dataclasses.replace(turn, row=None, held=0) for turn in self.waiting]
+        for member in filter(None, self.members):
+            (*path, copy), turn = member.path, dataclasses.replace(member.turn, copies=member.path[-1] + 1)
+            waiting.append(_Waiting(tuple(path), turn, copy))
+        self.waiting = deque(waiting)
+        return self._decode(rows)
+
     def _step(self) -> None:
         """Decodes one more token in every row."""
         last = self.rows.ids.gather(1, (self.rows.written[:, None] - 1))[:, 0]
@@ -224,12 +249,9 @@ class _Continuous:
 
     def _choose(self, rows: slice, hidden: torch.Tensor) -> None:
         """Chooses the next token of `rows` from their hidden states (n, d), and releases rows that ended."""
-        uniforms = self.rows.drawn(rows) if self.decoding.temperature else None
-        parts = [
-            choose(self.head.logits(hidden[start : start + self.head.chunk]),
-                   uniforms if uniforms is None else uniforms[start : start + self.head.chunk])
-            for start in range(0, len(hidden), self.head.chunk)
-        ]  # fmt: skip
+        size = self.head.chunk
+        uniforms = self.rows.drawn(rows).split(size) if self.decoding.temperature else repeat(None)
+        parts = [choose(self.head.logits(part), draw) for part, draw in zip(hidden.split(size), uniforms, strict=False)]
         tokens, logps = (torch.cat(column) for column in zip(*parts, strict=True))
         for row, completion in self.rows.write(rows, tokens, logps, self.stops):
             self._let_go(row, completion)
@@ -237,10 +259,10 @@ class _Continuous:
     def _let_go(self, row: int, completion: Completion) -> None:
         """Stores a row's completion, and queues the follow-up turn, to reuse the row's keys and values if it can."""
         member = self.members[row]
-        self.members[row] = None
-        self.done[member.path] = completion
         with torch.inference_mode(False), torch.no_grad():  # what others compute may be kept, and trained on later
             turn = self.follow_up(member.path, completion)
+        self.members[row] = None
+        self.done[member.path] = completion
         if turn is None:
             return
         self.width = max(self.width, turn.max_new_tokens)
@@ -261,7 +283,7 @@ class _Continuous:
     def _arrange(self) -> None:
         """Moves living rows to the front, and admits waiting turns: each is prefilled once, then its row is copied."""
         kept = _compact([member is not None for member in self.members])
-        admitted = self._admit(self.decoding.rows - len(kept))
+        admitted, left = self._admit(self.decoding.rows - len(kept))
         begin = len(kept)
         self.decoder.arrange(kept + [waiting.row for waiting, _ in admitted])
         copies = [begin + i for i, (_, count) in enumerate(admitted) for _ in range(count)]
@@ -273,15 +295,15 @@ class _Continuous:
             for waiting, count in admitted
             for copy in range(count)
         ]
-        self.members = [self.members[row] for row in kept] + new
+        self.members, self.waiting = [self.members[row] for row in kept] + new, left
         self.rows = self.rows.arranged(kept, _Rows.new(new, self.width, self.decoding, self.decoder.device))
         self.widest = max(self.decoder.lengths[: len(self.members)].tolist(), default=0) + 1
         if new:
             index = torch.tensor(copies, device=hidden.device) - begin
             self._choose(slice(begin, len(self.members)), hidden[index])
 
-    def _admit(self, free: int) -> list[tuple[_Waiting, int]]:
-        """Takes the waiting turns that fit now, and how many copies of each, those with the longest prefill first."""
+    def _admit(self, free: int) -> tuple[list[tuple[_Waiting, int]], deque[_Waiting]]:
+        """Returns the turns that fit now and how many copies of each, longest prefill first; and what waits on."""
         admitted = []
         left: deque[_Waiting] = deque()
         for waiting in self.waiting:
@@ -291,8 +313,7 @@ class _Continuous:
                 free -= count
             if waiting.next_copy + count < waiting.turn.copies:
                 left.append(_Waiting(waiting.path, waiting.turn, waiting.next_copy + count))
-        self.waiting = left
-        return sorted(admitted, key=lambda pair: pair[0].held - len(pair[0].turn.ids))
+        return sorted(admitted, key=lambda pair: pair[0].held - len(pair[0].turn.ids)), left
 
 
 def _compact(alive: list[bool]) -> list[int]:
@@ -317,8 +338,8 @@ def _by_batches(
         copies = [((*path, k), turn) for path, turn in level for k in range(turn.copies)]
         copies.sort(key=lambda pair: len(pair[1].ids))  # so that padding stays small
         level = []
-        for batch in _batches(copies, decoding.rows, policy):
-            for (path, _), completion in zip(batch, _decode(policy, batch, decoding, check_interrupt), strict=True):
+        for batch in _batches(copies, min(decoding.rows, max(1, BATCH_TOKENS // decoding.columns)), policy):
+            for (path, _), completion in zip(batch, _in_halves(policy, batch, decoding, check_interrupt), strict=True):
                 done[path] = completion
                 turn = follow_up(path, completion)
                 if turn is not None:
@@ -336,6 +357,14 @@ def _batches(
     for group in groups:
         for start in range(0, len(group), rows):
             yield group[start : start + rows]
+
+
+def _in_halves(policy: SampledPolicy, batch: list[tuple[TreePath, Turn]], *settings: Any) -> list[Completion]:
+    """Returns what `_decode` does, where memory runs out from half of the batch at a time."""
+    with contextlib.suppress(torch.OutOfMemoryError):
+        return _decode(policy, batch, *settings)
+    half = _halved(len(batch), policy)
+    return [*_decode(policy, batch[:half], *settings), *_decode(policy, batch[half:], *settings)]
 
 
 def _decode(

@@ -3,6 +3,7 @@
 import gc
 import itertools
 import math
+import warnings
 import weakref
 
 import pytest
@@ -416,6 +417,67 @@ def test_greedy_is_the_most_likely_token(size):
     tokens, logps = choose(logits.clone(), None)
     assert torch.equal(tokens, logits.argmax(-1))
     torch.testing.assert_close(logps, logits.log_softmax(-1).amax(-1), rtol=0, atol=1e-5)
+
+
+# -- out of memory
+
+
+def no_room(monkeypatch, above, at=0):
+    """Forwards of more than `above` rows run out of memory from call `at` on; returns the rows of all."""
+    sizes = []
+
+    def checked(run, rows_of):
+        def call(*arguments, **names):
+            sizes.append(rows_of(*arguments))
+            if len(sizes) > at and sizes[-1] > above:
+                raise torch.OutOfMemoryError("CUDA out of memory")
+            return run(*arguments, **names)
+
+        return call
+
+    monkeypatch.setattr(Decoder, "step", checked(Decoder.step, lambda _self, tokens, *_: len(tokens)))
+    monkeypatch.setattr(Policy, "next_logits", checked(Policy.next_logits, lambda _self, ids, *_: len(ids)))
+    return sizes
+
+
+@pytest.mark.parametrize("in_slab", [True, False])
+@pytest.mark.parametrize("at", [0, 4, 15])
+def test_out_of_memory_halves_the_rows_and_no_sample_changes(policy, monkeypatch, in_slab, at):
+    monkeypatch.setattr(policy, "takes_slab", in_slab)
+    expected, asked = grown(policy, rows=12), []
+    sizes = no_room(monkeypatch, above=6, at=at)
+
+    def follow_up(path, completion):
+        asked.append(path)
+        return second(path, completion)
+
+    with pytest.warns(UserWarning, match="out of memory while sampling 12 completions at once: 6 are tried"):
+        assert_same(grown(policy, follow_up, rows=12), expected)
+    assert sorted(asked) == sorted(expected)  # each once, however often it was begun
+    assert max(sizes) > 6 >= sizes[-1]
+
+
+@pytest.mark.parametrize("above, rows", [(2, 12), (0, 1)])
+def test_out_of_memory_again_is_final(policy, monkeypatch, above, rows):
+    no_room(monkeypatch, above)
+    with warnings.catch_warnings(), pytest.raises(torch.OutOfMemoryError):
+        warnings.simplefilter("ignore")
+        grown(policy, rows=rows)
+
+
+def test_the_slab_that_was_too_large_is_free_when_the_next_is_made(policy, monkeypatch):
+    no_room(monkeypatch, above=6, at=3)
+    slabs, real = [], slab.Slab.__init__
+
+    def noted(self, *arguments):
+        assert not any(other() for other in slabs)
+        slabs.append(weakref.ref(self))
+        real(self, *arguments)
+
+    monkeypatch.setattr(slab.Slab, "__init__", noted)
+    with pytest.warns(UserWarning, match="6 are tried"):
+        grown(policy, rows=12)
+    assert len(slabs) == 2
 
 
 # -- architectures
