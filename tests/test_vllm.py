@@ -3,6 +3,7 @@
 make setup-vllm && WHOLE=1 .venv/bin/python -m pytest tests/test_vllm.py
 """
 
+import contextlib
 import json
 import os
 import signal
@@ -25,7 +26,7 @@ from lib.core.config import FromScratch, Lora, TrainedModel, TrainedSampling, Vl
 from lib.core.errors import ApiError, ConfigError
 from lib.generators import vllm
 from lib.generators.engines import NATIVE, engine_of
-from lib.generators.vllm_server import BASE, RESTARTS
+from lib.generators.vllm_server import BASE, RESTARTS, VllmServer, command_line
 from lib.model.loading import attach_tuner
 from lib.model.policy import Inputs, Policy
 from lib.model.scratch import build
@@ -76,6 +77,7 @@ def opened(folder, tmp_path_factory):
     engine = engine_for(folder, policy, said)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OMP_NUM_THREADS", "1")  # the server's: other tests compute beside it
+        patch.setenv("VLLM_SERVER_DEV_MODE", "1")  # for /sleep, which a server on a CPU is not started with
         with engine.open(tmp_path_factory.mktemp("run") / "engine"):
             yield engine, policy, said
 
@@ -331,6 +333,83 @@ def test_several_processes_share_one_server(folder, monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
     with pytest.raises(ConfigError, match=r"name it in generation\.vllm\.url"):
         engine_for(folder, policy_of(folder), [])
+
+
+def words_on_a_gpu(folder, monkeypatch, options=()):
+    """The words that start a server where 60 of a GPU's 80 GiB are free."""
+    policy = policy_of(folder)
+    monkeypatch.setattr(Policy, "device", torch.device("cuda"))
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _device: (60 * 2**30, 80 * 2**30))
+    return command_line(TrainedModel(name="tiny"), Vllm(options=list(options)), policy)
+
+
+def test_on_the_gpu_that_trains_a_server_takes_what_is_left_and_sleeps(folder, monkeypatch):
+    words = words_on_a_gpu(folder, monkeypatch)
+    assert words[-3:] == ["--gpu-memory-utilization", "0.65", "--enable-sleep-mode"]  # 60 / 80 less a tenth
+    settings, log = Vllm(), folder / "server.log"
+    assert VllmServer(settings, words, log, False, print).sleeps
+    assert not VllmServer(Vllm(url="http://127.0.0.1:9"), words, log, False, print).sleeps  # it is not ours
+
+
+@pytest.mark.parametrize("options", [["--gpu-memory-utilization", "0.4"], ["--gpu-memory-utilization=0.4"]])
+def test_a_share_of_the_gpu_that_is_set_stays(folder, monkeypatch, options):
+    words = words_on_a_gpu(folder, monkeypatch, options)
+    assert words[-len(options) :] == options and "--enable-sleep-mode" not in words
+    assert not VllmServer(Vllm(options=options), words, folder / "server.log", False, print).sleeps
+
+
+class Recorder:
+    """A server that notes what it is asked for, and answers every prompt with one token."""
+
+    def __init__(self, policy):
+        self.policy, self.calls = policy, []
+
+    def wake(self):
+        self.calls.append("wake")
+
+    def sleep(self):
+        self.calls.append("sleep")
+
+    def load(self, name, folder):
+        self.calls.append("load")
+
+    def score(self, name, ids):
+        self.calls.append("score")
+        with self.policy.reference_mode() if name == BASE else contextlib.nullcontext():
+            return vllm.scores_of(self.policy, ids)
+
+    @contextlib.asynccontextmanager
+    async def requests(self):
+        async def post(path, body):
+            self.calls.append("completion")
+            return {"choices": [{"token_ids": [1], "logprobs": {"token_logprobs": [-1.0]}}]}
+
+        yield post
+
+
+def test_a_server_is_awake_while_it_is_asked_and_no_longer(folder, tmp_path):
+    policy = policy_of(folder, moved=0.05)
+    engine = engine_for(folder, policy, [])
+    engine.server, engine.folder = Recorder(policy), tmp_path
+    for begin in (["load", "score"], []):  # the base, then the adapter; then it has not changed
+        engine.generate(policy, {(0,): Turn([5, 6], 4, 2)}, DECODING)
+        begin = ["score", *begin] if begin else begin
+        assert engine.server.calls == ["wake", *begin, "completion", "completion", "sleep"]
+        engine.server.calls.clear()
+
+
+@needs_vllm
+def test_a_server_that_slept_samples_the_same(opened, monkeypatch):
+    engine, policy, said = opened
+    want, before = engine.generate(policy, PROMPTS, DECODING), len(said)
+    monkeypatch.setattr(engine.server, "sleeps", True)  # on a CPU it keeps its memory, and answers nothing
+    for _ in range(2):
+        assert engine.generate(policy, PROMPTS, DECODING) == want
+        assert engine.server._get("/is_sleeping") == {"is_sleeping": True}
+    move(policy.trainable, 0.02, seed=99)
+    check(policy, PROMPTS, engine.generate(policy, PROMPTS, DECODING))
+    engine.server.wake()
+    assert engine.server._get("/is_sleeping") == {"is_sleeping": False} and len(said) == before
 
 
 def test_the_native_engine_is_the_default():

@@ -80,9 +80,12 @@ class VllmEngine:
         while waiting:
             try:
                 with phase("sync"):
+                    self.server.wake()
                     model = self._model_of(policy)
                 with phase("generate"):
                     asyncio.run(self._answer(model, waiting, decoding, follow_up, done))
+                with phase("sync"):
+                    self.server.sleep()
             except Lost as error:
                 in_vain, before = (1 if len(done) > before else in_vain + 1), len(done)
                 if in_vain > RESTARTS:
@@ -95,8 +98,8 @@ class VllmEngine:
         return done
 
     def _forget(self) -> None:
-        """Unloads all versions."""
-        for name in self._versions.values():
+        """Unloads all versions from a server that goes on; one that was started here ends, or is a new one."""
+        for name in self._versions.values() if self.settings.url else ():
             self.server.unload(name)
         self._versions.clear()
         self._has_same_base = False

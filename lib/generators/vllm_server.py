@@ -15,6 +15,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from lib.core.children import Children
 from lib.core.config import TrainedModel, Vllm
 from lib.core.errors import ApiError, Left
@@ -34,7 +36,9 @@ START_SECONDS = 1800.0  # until a server that was started here must answer
 RESTARTS = 2  # of a server that was started here, after it has died or hangs
 CONNECTIONS = 128
 RANKS = (8, 16, 32, 64, 128, 256, 320, 512)  # the largest ranks of LoRA that vLLM can be told
+SPARE = 0.1  # share of a GPU that is left free where a server shares it
 CAUSE = re.compile(r"\b\w*(Error|Exception): .*")
+SLEEP, UTILIZATION = "--enable-sleep-mode", "--gpu-memory-utilization"
 ENVIRONMENT = {
     "VLLM_ALLOW_RUNTIME_LORA_UPDATING": "1",
     "VLLM_NO_USAGE_STATS": "1",
@@ -58,6 +62,7 @@ class VllmServer:
         self.settings, self.log, self.say = settings, log, say
         self.url = (settings.url or "").rstrip("/")
         self._words, self._on_cpu = words, on_cpu
+        self.sleeps = SLEEP in words and not settings.url  # while the model trains, on the same GPU
         self._restarts = self._pid = self._began = 0
 
     def __enter__(self) -> "VllmServer":
@@ -95,6 +100,18 @@ class VllmServer:
         """Forgets an adapter. A server that is gone has forgotten it."""
         with contextlib.suppress(Lost, ApiError):
             self._post("/v1/unload_lora_adapter", {"lora_name": name}, SHORT_SECONDS)
+
+    def wake(self) -> None:
+        """Gives a sleeping server its memory back. Raises ApiError and Lost as `load` does."""
+        if self.sleeps:
+            torch.cuda.empty_cache()  # what the update has used
+            self._post("/wake_up", {})
+
+    def sleep(self) -> None:
+        """Frees the server's memory until `wake`. A server that is gone has freed it."""
+        if self.sleeps:
+            with contextlib.suppress(Lost):
+                self._post("/sleep", {})
 
     def score(self, name: str, ids: list[int]) -> list[float]:
         """Returns log-probs of ids[1:] under the base or an adapter, at temperature 1."""
@@ -166,6 +183,7 @@ class VllmServer:
         python = self.settings.python or sys.executable
         command = [python, "-m", "vllm.entrypoints.openai.api_server", "--host", "127.0.0.1", "--port", str(port)]
         environment = (ON_CPU if self._on_cpu else {}) | without_launcher(os.environ) | ENVIRONMENT
+        environment |= {"VLLM_SERVER_DEV_MODE": "1"} if self.sleeps else {}  # or it has no /sleep
         self._began = self.log.stat().st_size if self.log.exists() else 0  # a log has the output of all starts
         self.say(f"vllm: starting a server, its output is in {self.log}")
         try:
@@ -261,7 +279,14 @@ def command_line(model: TrainedModel, settings: Vllm, policy: Policy) -> list[st
     ]  # fmt: skip
     words += ["--revision", model.revision] if model.revision else []
     words += ["--trust-remote-code"] if model.trust_remote_code else []
-    words += ["--enforce-eager", "--block-size", "32"] if policy.device.type == "cpu" else []
+    if policy.device.type == "cpu":
+        words += ["--enforce-eager", "--block-size", "32"]
+    elif not any(word.startswith(UTILIZATION) for word in settings.options):
+        # asleep during updates, it may have all but what training holds now, and a gradient and two moments later
+        torch.cuda.empty_cache()
+        free, total = torch.cuda.mem_get_info(policy.device)
+        kept = 3 * sum(weight.nbytes for weight in policy.trainable)
+        words += [UTILIZATION, f"{max(0.01, (free - kept) / total - SPARE):.2f}", SLEEP]
     return [*words, *settings.options]
 
 
