@@ -13,8 +13,12 @@ skipped, and says so.
 import argparse
 import contextlib
 import json
+import multiprocessing
 import os
+import random
 import re
+import resource
+import runpy
 import shutil
 import signal
 import statistics
@@ -22,6 +26,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -37,6 +42,7 @@ sys.path.insert(0, str(ROOT))
 LIMIT = 300  # seconds of one check
 CHECKS: dict[str, Callable[["Report"], None]] = {}
 WITHOUT_GPU = {"CUDA_VISIBLE_DEVICES": ""}
+WARM = ["transformers", "peft", "trl.trainer.grpo_trainer", "datasets", "lib.rl.score", "lib.rl.supervised"]
 MOVED = 0.02  # scale of the random numbers in place of an adapter's zeros
 
 
@@ -86,8 +92,8 @@ def policy_of(report: Report, backend: str = "plain", moved: bool = True, **sett
     from lib.model.policy import Policy
 
     settings = {"dtype": "float32" if report.tiny else "bfloat16", "max_seq_length": 2048} | settings
-    adapters = {"lora": {"r": 16, "alpha": 16}}
-    config = TrainedModel(name=str(report.folder / "base"), backend=backend, adapters=adapters, **settings)
+    settings["adapters"] = {"lora": {"r": 16, "alpha": 16}}
+    config = TrainedModel(name=str(report.folder / "base"), backend=backend, **settings)
     backend = start_backend(config)
     base, tokenizer = load_base(config, backend)
     policy = Policy(attach(base, config, backend, seed=0), 1.0, backend)
@@ -101,8 +107,6 @@ def policy_of(report: Report, backend: str = "plain", moved: bool = True, **sett
 
 def prompt_of(length: int, seed: int = 0) -> list[int]:
     """Returns random token ids of the digits and signs of the tiny alphabet."""
-    import random
-
     return random.Random(seed).choices(range(10, 20), k=length)
 
 
@@ -121,27 +125,41 @@ def written(policy: Any, prompts: int, copies: int, length: int, budget: int) ->
 
 def ran(command: str, *words: str, **variables: str) -> str:
     """Runs a script of the project and returns what it printed; RuntimeError with the end of that if it fails."""
-    result = subprocess.run(
-        [sys.executable, *command.split(), *words], cwd=ROOT, env=os.environ | variables, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
-    )  # fmt: skip
-    if result.returncode:
-        raise RuntimeError(f"{command.split()[0]} ended with {result.returncode}: {result.stdout[-1500:]}")
-    return result.stdout
+    words = (*command.split(), *words)
+    with tempfile.NamedTemporaryFile() as output:
+        # on a CPU a fork of this process, which has the packages; but Unsloth must be imported before transformers
+        if os.environ.get("CUDA_VISIBLE_DEVICES") == "" and "model.backend=unsloth" not in words:
+            fork = multiprocessing.get_context("fork").Process(target=run_script, args=(words, variables, output.name))
+            fork.start()
+            fork.join()
+            code = fork.exitcode
+        else:
+            code = subprocess.run([sys.executable, *words], cwd=ROOT, env=os.environ | variables, stdout=output,
+                                  stderr=subprocess.STDOUT, check=False).returncode  # fmt: skip
+        said = Path(output.name).read_text(encoding="utf-8", errors="replace")
+    if code:
+        raise RuntimeError(f"{words[0]} ended with {code}: {said[-1500:]}")
+    return said
+
+
+def run_script(words: tuple[str, ...], variables: dict[str, str], output: str) -> None:
+    """Runs a script of the project in this process, which ends with it; both its outputs go to the file `output`."""
+    os.dup2(os.open(output, os.O_WRONLY), 1)
+    os.dup2(1, 2)
+    os.environ |= variables
+    os.chdir(ROOT)
+    sys.argv = list(words)
+    runpy.run_path(str(ROOT / words[0]), run_name="__main__")
 
 
 def rows_of(file: Path) -> list[dict]:
     """Returns the rows of a JSONL file."""
-    from lib.run.runlog import read_jsonl
-
-    return read_jsonl(file)[0]
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
 def written_to(file: Path, rows: list[dict]) -> Path:
     """Writes a JSONL file and returns its path."""
-    from data.builders import write_rows
-
-    write_rows(file, rows)
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return file
 
 
@@ -360,12 +378,14 @@ def memory(report: Report) -> None:
 def tiny(report: Report) -> None:
     """SFT, then SCoRe in float32 on a tiny model: whole, killed and resumed, and on a CPU: the same losses."""
     out = report.out
-    ran(f"data/build_tiny_sums.py --out {out}/sums --lessons 3200 --chats 3200")
+    rows, steps, batch = (400, 10, 4) if report.tiny else (3200, 80, 32)
+    ran(f"data/build_tiny_sums.py --out {out}/sums --lessons {rows} --chats {rows}")
     ran(f"""sft_train.py --config configs/tiny_sums_base.yaml output_dir={out} run_name=base
-        dataset.name={out}/sums/sft.jsonl train.steps=80""")
+        dataset.name={out}/sums/sft.jsonl train.steps={steps}""")
     score = f"""train.py --config configs/tiny_sums.yaml model.name={out}/base/final model.dtype=float32
         dataset.name={out}/sums output_dir={out} eval.max_examples=24 eval.step_examples=12 eval.selection_examples=12
-        train.stage1_steps=4 train.stage2_steps=2 train.checkpoint_every=2"""
+        train.stage1_steps=4 train.stage2_steps=2 train.checkpoint_every=2
+        train.stage1_batch_size={batch} train.stage2_batch_size={batch}"""
     ran(f"{score} run_name=whole")
     ran(f"{score} run_name=cpu", **WITHOUT_GPU)
     with open(out / "killed.log", "w", encoding="utf-8") as log:
@@ -446,9 +466,6 @@ def trained(report: Report, name: str, *overrides: str) -> None:
 @check
 def peak(report: Report) -> None:
     """Two steps of configs/gsm8k.yaml's sizes: their seconds, and the peak of memory next to what --dry-run names."""
-    import resource
-    import runpy
-
     import torch
 
     words = [*gsm8k(report, "peak", 16 if report.tiny else 200), "train.stage1_steps=2", "train.stage2_steps=0",
@@ -481,13 +498,9 @@ def gsm8k(report: Report, name: str, prompt: int) -> list[str]:
     data = written_to(report.out / f"{name}.jsonl", [{"question": text, "answer": "0"} for text in questions])
     words = f"""--config configs/gsm8k.yaml output_dir={report.out} run_name={name} dataset.name={data}
         model.name={report.folder}/base dataset.config_name=null dataset.test_split_size=16
-        prompts.user='{{question}}' prompts.self_correction='0' train.checkpoint_every=0 eval.every_steps=0"""
-    return [
-        *words.split(),
-        "prompts.system=''",
-        "reward={fn: gpu_checks.spread, accept_cut: true}",
-        chat_template(report),
-    ]
+        prompts.user='{{question}}' prompts.self_correction='0' prompts.system=''
+        train.checkpoint_every=0 eval.every_steps=0"""
+    return [*words.split(), "reward={fn: gpu_checks.spread, accept_cut: true}", chat_template(report)]
 
 
 def chat_template(report: Report) -> str:
@@ -578,33 +591,37 @@ def run_one(name: str, folder: Path, tiny: bool) -> None:
     except Skipped as reason:
         line["skipped"] = str(reason)
     except Exception as error:  # whatever it is, the other checks go on
-        import traceback
-
         traceback.print_exc()
         report.differs.append(f"{type(error).__name__}: {str(error)[-1500:]}")
     line |= {"seconds": round(time.perf_counter() - start, 1), "figures": report.figures, "differs": report.differs}
     print(json.dumps(line, default=str), flush=True)
 
 
+def run_alone(name: str, folder: Path, tiny: bool) -> None:
+    """Runs a check in this process, which has no other purpose, with its outputs in files of `folder`."""
+    os.setsid()
+    for number, kind in ((1, "out"), (2, "err")):
+        os.dup2(os.open(folder / f"{name}.{kind}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
+    sys.path.insert(0, str(folder))
+    run_one(name, folder, tiny)
+
+
 def in_process(name: str, folder: Path, tiny: bool, limit: int) -> dict:
     """Runs a check in a process of its own and returns its line; one that ends without is a difference, too."""
-    command = [sys.executable, __file__, "--run", name, "--folder", str(folder), *(["--cpu"] if tiny else [])]
-    paths = os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
-    environment = os.environ | {"PYTHONPATH": paths} | (WITHOUT_GPU if tiny else {})
-    with open(folder / f"{name}.err", "w", encoding="utf-8") as errors:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment,
-                                   start_new_session=True)  # fmt: skip
-        try:
-            said, why = process.communicate(timeout=limit)[0], ""
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            said, why = process.communicate()[0], f"not done after {limit} s"
+    # on a CPU a fork of one that has the packages; but Unsloth must be imported before transformers
+    kind = multiprocessing.get_context("forkserver" if tiny and name != "unsloth" else "spawn")
+    process = kind.Process(target=run_alone, args=(name, folder, tiny))
+    process.start()
+    process.join(limit)
+    why = f"not done after {limit} s" if process.exitcode is None else f"ended with {process.exitcode}"
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    said, tail = ((folder / f"{name}.{end}").read_text(encoding="utf-8", errors="replace") for end in ("out", "err"))
     for line in reversed(said.splitlines()):
         with contextlib.suppress(ValueError):
             return json.loads(line)
-    why = why or f"ended with {process.returncode}"
-    tail = (folder / f"{name}.err").read_text(encoding="utf-8", errors="replace")[-1500:]
-    return {"check": name, "seconds": limit, "figures": {}, "differs": [f"{why}: {tail}"]}
+    return {"check": name, "seconds": limit, "figures": {}, "differs": [f"{why}: {tail[-1500:]}"]}
 
 
 def table(lines: list[dict]) -> str:
@@ -622,19 +639,15 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--only", nargs="+", choices=CHECKS, metavar="CHECK", help=f"some of: {', '.join(CHECKS)}")
     options.add_argument("--cpu", action="store_true", help="tiny sizes on a CPU")
-    options.add_argument("--jobs", type=int, default=1, metavar="N", help="checks at once, for a quick look: their "
-                         "times are then worth nothing (default: 1)")  # fmt: skip
+    options.add_argument("--jobs", type=int, default=1, metavar="N", help="checks at once: times are then worth little")
     options.add_argument("--limit", type=int, default=LIMIT, metavar="S", help="seconds of one check (default: 300)")
     options.add_argument("--logs", type=Path, metavar="DIR", help="keep what the checks wrote to standard error")
-    options.add_argument("--run", choices=CHECKS, help=argparse.SUPPRESS)
-    options.add_argument(
-        "--folder", type=Path, metavar="DIR", help="keep model and runs there, and find the model again"
-    )
+    options.add_argument("--folder", type=Path, metavar="DIR", help="keep model and runs, and find the model again")
     args = options.parse_args()
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
-    if args.run:
-        run_one(args.run, args.folder, args.cpu)
-        return 0
+    if args.cpu:
+        os.environ |= WITHOUT_GPU | {"OMP_NUM_THREADS": "1"}
+        multiprocessing.get_context("forkserver").set_forkserver_preload(WARM)
     with contextlib.ExitStack() as stack:
         folder = args.folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rematch-gpu-")))
         if not (folder / "base").exists():
