@@ -1,6 +1,7 @@
 """benchmarks/gpu.py at tiny sizes on a CPU: every check that it makes of a policy runs, and reports."""
 
 import json
+import os
 import subprocess
 import sys
 from itertools import count
@@ -26,6 +27,22 @@ def test_the_checks_of_a_gpu_run_on_a_cpu():
     lines = [json.loads(line) for line in ended.stdout.splitlines() if line.startswith("{")]
     assert (ended.returncode, {line["check"] for line in lines}) == (0, set(CHECKS)), ended.stdout + ended.stderr
     assert all((line["figures"] or "skipped" in line) and not line["differs"] for line in lines)
+
+
+PRETENDED = """
+import os
+import torch
+torch.cuda.is_available = lambda: os.environ.get("CUDA_VISIBLE_DEVICES") != ""
+"""
+
+
+def test_the_tests_are_collected_on_a_machine_with_a_gpu(tmp_path):
+    (tmp_path / "pretended_gpu.py").write_text(PRETENDED, encoding="utf-8")
+    both = ["tests/test_reviews.py", "tests/test_swaps.py"]  # on any device, and on the CPU: accelerate has one for all
+    command = [sys.executable, "-m", "pytest", "-p", "pretended_gpu", "--collect-only", "-q", *both]
+    environment = os.environ | {"CUDA_VISIBLE_DEVICES": "0", "PYTHONPATH": str(tmp_path)}
+    ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
 def test_a_figure_out_of_its_bounds_is_reported(tmp_path):
