@@ -413,7 +413,7 @@ def step(report: Report) -> None:
     sizes = "--model qwen3-0.6b --prompts 16 --attempts 4 --revisions 2 --length 128 --prompt-tokens 128 --pairs 2"
     if report.tiny:
         sizes = "--model tiny --prompts 2 --pairs 1 --without trl"
-    lines = ran(f"benchmarks/step.py {sizes} --without naive").splitlines()
+    lines = ran(f"benchmarks/step.py {sizes}").splitlines()
     report.note("table", [" ".join(line.replace("│", "|").split()) for line in lines if line.startswith("│")])
 
 

@@ -240,7 +240,7 @@ def command_line() -> argparse.Namespace:
     options.add_argument("--prompt-tokens", type=positive, metavar="T", help="tokens of every prompt")
     options.add_argument("--dtype", choices=("float32", "bfloat16"), help="of the frozen weights "
                          "(default: float32, on a GPU bfloat16)")  # fmt: skip
-    options.add_argument("--without", action="append", default=[], metavar="NAME", help="leave out generate or trl")
+    options.add_argument("--without", action="append", default=[], choices=("generate", "trl"), help="leave one out")
     options.add_argument("--equal", action="store_true", help="every completion has the full length")
     args = options.parse_args()
     if args.attempts == 1:
