@@ -8,7 +8,6 @@
     python evaluate.py --config configs/gsm8k.yaml --temperature 0.7 --samples 16 --majority
     python evaluate.py --config outputs/score-gsm8k/config.yaml --run outputs/score-gsm8k --swap-attempts
     python evaluate.py --config outputs/my-run/config.yaml --run outputs/my-run --samples 8      # of self-play: pass@8
-    python evaluate.py --config outputs/score-gsm8k/config.yaml --run outputs/score-gsm8k --merge models/corrector
     python evaluate.py --compare outputs/a outputs/b                                    # in pairs, of what is measured
     python evaluate.py --compare outputs/a@after_stage1 outputs/a@stage2/step_40
     torchrun --standalone --nproc_per_node 4 evaluate.py --config configs/gsm8k.yaml
@@ -21,13 +20,10 @@ correction (SCoRe, arXiv 2409.12917, section 6.2): it votes over the last attemp
 attempts as these chats have in all. With several samples, succ@k of k attempts in a chat stands beside pass@k.
 `--swap-attempts` asks whether attempt 2 reads attempt 1 or solves again: it is sampled after the policy's own, another
 question's, a right and a random first attempt (lib/rl/swaps.py); its rows go into the run's swaps.jsonl too.
-`--merge` measures nothing: it writes model, `model.adapter` and the adapter as one model of plain transformers, in the
-dtype of `model.dtype`, which has its name once it was read back and compared (lib/model/merging.py).
 `--compare` answers nothing: it tests what differs between two evaluations of the same questions, pair by pair, of two
 runs or files of `--output` (the last ones), or of one (its first and its last); pages/paired.py says what and how.
 
-Exit codes: 0 finished, 2 config, data or adapter, 3 numbers of a merged model, 5 sandbox, 7 a reward that raises, 74
-disk.
+Exit codes: 0 finished, 2 config, data or adapter, 5 sandbox, 7 a reward that raises, 74 disk.
 """
 
 if __name__ == "__main__":
@@ -40,7 +36,6 @@ import contextlib
 import json
 import math
 import os
-import re
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -52,26 +47,21 @@ from typing import Any
 
 import reward_function  # noqa: F401  registers rewards and extractors, yours too
 from lib.core.config import (
-    FOLDING,
     Eval,
     RLConfig,
     ScoreConfig,
     SelfPlayConfig,
     check_launcher,
-    in_words,
     load,
-    obstacles_everywhere,
     parser,
 )
 from lib.core.console import answered, cut_off
 from lib.core.errors import FINISHED, ConfigError, run_script
 from lib.core.registry import matchers
 from lib.rewards.judge import prepare
-from lib.run.directory import ADAPTER_CONFIG
 from lib.run.hub import local_adapter
+from lib.run.results import newest_adapter, position
 from pages import eval_tables, paired
-
-MERGE_PROMPTS = 8  # on which the merged model is compared with the adapted one
 
 
 def main() -> int:
@@ -102,9 +92,6 @@ def main() -> int:
         load_adapter(task.policy.model, adapter, config.model.name)
     for note in task.notes:
         screen.say(note)
-    if args.merge:
-        screen.say(merge(task, args.merge, adapter) if accelerator.is_main_process else "")
-        return FINISHED
     held_out, which = chosen_rows(task, args)
     rows = []
     # a server elsewhere reads it, and maybe no other place; a run of others may not be written to
@@ -196,23 +183,6 @@ def answers_to(task: Any, rows: list[dict], settings: Eval, accelerator: Any, on
     )  # fmt: skip
 
 
-def merge(task: Any, out: Path, adapter: Path | None) -> str:
-    """Writes the model with its adapter merged in, reads it back, and returns a line on how the two compare."""
-    from lib.model.merging import write_merged
-    from lib.run.model_card import run_of, trained_in, trained_in_folder, write_merged_card
-
-    below = adapter or local_adapter(task.config.model.adapter, "model.adapter")
-    trained = trained_in(task.policy.model) if adapter else trained_in_folder(below)
-    prompts = [task.prompt_ids(row) for row in task.test[:MERGE_PROMPTS]]
-    what = f"{task.config.model.full_name}{f' + {adapter}' if adapter else ''}"
-    run, tree = run_of(below) or (None, task.config.model_dump(mode="json"))  # may refuse: before anything is written
-
-    def write_card(folder: Path, comparison: Any) -> None:
-        write_merged_card(folder, below, run, tree, trained, f"{what} in one, {comparison}")
-
-    return f"{out}: {what} in one, {write_merged(task.policy.model, task.tokenizer, prompts, out, write_card)}"
-
-
 def command_line() -> tuple[argparse.Namespace, Any, Path | None]:
     """Returns the options, the config with overrides, and the adapter's folder. Raises ConfigError for any mistake."""
     options = parser(__doc__, smoke=False, required=False)
@@ -231,9 +201,7 @@ def command_line() -> tuple[argparse.Namespace, Any, Path | None]:
     extra = options.add_mutually_exclusive_group()
     extra.add_argument("--majority", action="store_true", help="votes: more first attempts, or corrections?")
     extra.add_argument("--swap-attempts", action="store_true", help="attempt 2 after first attempts of others")
-    extra.add_argument(
-        "--merge", type=Path, metavar="OUT", help="write base and adapter as one model into a new folder"
-    )
+    extra.add_argument("--merge", help=argparse.SUPPRESS)
     options.add_argument("--output", type=Path, metavar="FILE", help="append one JSON object per temperature")
     options.add_argument("--compare", nargs="+", metavar="RUN", help="one or two runs, or files of --output, in pairs")
     args = options.parse_intermixed_args()
@@ -242,6 +210,11 @@ def command_line() -> tuple[argparse.Namespace, Any, Path | None]:
         if len(args.compare) > 2 or args.config or args.overrides:
             raise ConfigError("--compare: takes one or two runs or files, RUN or RUN@WHEN, and nothing else")
         return args, None, None
+    if args.merge:
+        named = [str(word) for word in (args.run, args.adapter) if word]
+        named += [f"--config {args.config}"] if args.config else []
+        told = f"python export.py {' '.join([*named, *args.overrides])} --to merged --out {args.merge}"
+        raise ConfigError(f"--merge: this is a script of its own: {told}")
     if not args.config:
         options.error("the following arguments are required: --config (or --compare)")
     config = load((SelfPlayConfig, ScoreConfig), args.config, args.overrides)
@@ -270,31 +243,9 @@ def command_line() -> tuple[argparse.Namespace, Any, Path | None]:
         except OSError as error:
             raise ConfigError(f"--output {args.output}: cannot be written ({error.strerror}); give another") from error
     adapter = newest_adapter(args.run) if args.run else args.adapter
-    if args.merge:
-        config = mergeable(config, args.merge, adapter)
     if adapter and adapter.is_symlink():  # such as `best`: the table names the checkpoint it points to
         adapter = Path(os.path.relpath(adapter.resolve()))
     return args, config, adapter
-
-
-def mergeable(config: RLConfig, out: Path, adapter: Path | None) -> RLConfig:
-    """Returns the config with the plain backend and a whole base.
-
-    Raises ConfigError if nothing can be merged, or not into `out`.
-    """
-    if out.exists():
-        raise ConfigError(f"--merge {out}: it exists, and is left as it is; give a new folder")
-    if adapter is None and config.model.adapter is None:
-        raise ConfigError("--merge: there is nothing to merge; give --adapter DIR, --run RUN or model.adapter=DIR")
-    if config.model.load_in_4bit:
-        raise ConfigError(
-            "--merge: weights of 4 bits are too coarse to hold what an adapter adds; add model.load_in_4bit=false: the "
-            "adapter then stands on whole weights, not on the rounded ones it was trained on, so evaluate the result"
-        )
-    if adapter and (found := obstacles_everywhere(FOLDING, config.model.adapters.names)):
-        raise ConfigError(f"--merge: not all of these adapters can be merged ({in_words(found)}); use them unmerged")
-    model = config.model.model_copy(update={"backend": "plain", "sharded": False})
-    return config.model_copy(update={"model": model})
 
 
 def _temperature(text: str) -> float:
@@ -311,21 +262,6 @@ def _count(text: str) -> int:
     if not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"got '{text}', expected a whole number of at least 1")
     return int(text)
-
-
-def newest_adapter(run: Path) -> Path:
-    """Returns the adapter of a run's last finished stage, or its newest checkpoint if that is further on."""
-    found = {position(config.parent): config.parent for config in run.glob(f"stage*/**/{ADAPTER_CONFIG}")}
-    found.pop(None, None)
-    if not found:
-        raise ConfigError(f"--run {run}: there is no adapter in it, expected stage1 or stage2; give a run directory")
-    return found[max(found)]
-
-
-def position(adapter: Path | None) -> tuple[int, float] | None:
-    """Returns stage and step of a run's adapter; the end of a stage has step infinity. None for any other folder."""
-    found = re.search(r"(?:^|/)stage(\d+)(?:/step_(\d+))?$", adapter.as_posix()) if adapter else None
-    return (int(found[1]), float(found[2] or "inf")) if found else None
 
 
 def settings_for(defaults: Eval, args: argparse.Namespace, temperature: float) -> Eval:

@@ -174,8 +174,8 @@ def _check_folders(config: Model) -> None:
         base = base_named(folder)
         both = f"model.name={base} model.adapter={config.name}"
         raise ConfigError(
-            f"model.name: '{config.name}' is an adapter of {base}: give {both}, or merge it: python evaluate.py "
-            f"--config CONFIG {both} --merge OUT, then model.name=OUT"
+            f"model.name: '{config.name}' is an adapter of {base}: give {both}, or merge it: python export.py "
+            f"--config CONFIG {both} --to merged --out OUT, then model.name=OUT"
         )
     inside = [folder / name for name in ("final", "best") if (folder / name).is_dir()]
     if inside and not (folder / "config.json").exists():

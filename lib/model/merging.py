@@ -6,11 +6,9 @@ What is trained later stands on the rounded weights.
 """
 
 import logging
-import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from safetensors import SafetensorError
@@ -23,8 +21,7 @@ from lib.run.adapter_files import adapter_config, apply_umask, is_same_base, ref
 from lib.run.directory import ADAPTER_CONFIG, EXTRA, adapter_in
 from lib.run.fingerprints import STANDS_ON, of_adapter
 from lib.run.hub import local_adapter
-from lib.run.manifest import storage_errors
-from lib.run.runlog import fsync_file, fsync_folder
+from lib.run.manifest import new_folder
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +32,6 @@ CHATS = (  # on which they are compared when a script loads the adapter
     ("Name three animals that live in the sea.", "Whales, crabs and seahorses live in the sea."),
     ("How many days are there in three weeks?", "A week has 7 days, so three weeks have 3 * 7 = 21 days."),
 )
-NEW_TOKENS = 24  # in a greedy answer
 UNMERGED = ("modules_to_save", "trainable_token_indices", "layer_replication")  # settings that no sum can hold
 
 
@@ -47,8 +43,8 @@ def put_on(base: nn.Module, folder: Path, key: str) -> nn.Module:
     adapter_in(folder, key)
     if (folder / EXTRA).exists():
         raise ConfigError(
-            f"{key}: '{folder}' has {EXTRA}, which PEFT does not know: merge it by evaluate.py --merge, if all of its "
-            "adapters fold into weights, and take the merged model"
+            f"{key}: '{folder}' has {EXTRA}, which PEFT does not know: merge it by export.py --to merged, if all of "
+            "its adapters fold into weights, and take the merged model"
         )
     try:
         settings = adapter_config(folder)
@@ -111,7 +107,7 @@ def merged(model: nn.Module, what: str, texts: list[list[int]]) -> nn.Module:
         if is_out_of_memory(error):
             raise OutOfMemory(
                 f"{what}: a merge in float32 does not fit into memory ({first_line(error)}); merge it "
-                "by evaluate.py --merge with CUDA_VISIBLE_DEVICES= and model.dtype=bfloat16, then use the merged model"
+                "by export.py --to merged with CUDA_VISIBLE_DEVICES= and model.dtype=bfloat16, then use that model"
             ) from error
         raise ConfigError(f"{what}: this adapter cannot be merged ({error}); use it unmerged") from error
     unwrapped = model.get_base_model() if hasattr(model, "get_base_model") else model
@@ -149,60 +145,34 @@ def distance(left: torch.Tensor, right: torch.Tensor) -> float:
     return float((left.exp() * (left - right).abs()).sum(-1).mean())
 
 
-class Comparison(NamedTuple):
-    """A merged model, as plain transformers reads it from its folder, compared with the adapted one."""
-
-    dtype: torch.dtype
-    gap: float  # nats, of the worst prompt
-    equal: int  # prompts whose greedy answers are the same
-    prompts: int
-
-    def __str__(self) -> str:
-        return (
-            f"{str(self.dtype).removeprefix('torch.')}; read back by plain transformers, its log-probs are "
-            f"{self.gap:.2g} nats off the adapted model's, and its greedy answers the same to {self.equal} of "
-            f"{self.prompts} prompts"
-        )
-
-
 def write_merged(
     model: nn.Module, tokenizer: Any, prompts: list[list[int]], out: Path,
-    write_card: Callable[[Path, Comparison], None] = lambda folder, comparison: None,
-) -> Comparison:  # fmt: skip
-    """Writes a merged PeftModel as a folder for plain transformers, renamed to `out` once it is checked and has a card.
+    finish: Callable[[Path, nn.Module], None] = lambda folder, read: None,
+) -> None:  # fmt: skip
+    """Writes a merged PeftModel as a folder for plain transformers, renamed to `out` once it is checked and finished.
 
-    Raises StorageError, and NumericError if the model read back answers differently.
+    `finish` gets the folder and the model read from it, and may add files. Raises StorageError, and NumericError if
+    the model read back is another one.
     """
-    part = out.with_name(f"{out.name}.tmp")
-    before = _answers(model, prompts)
     base = merged(model, str(out), prompts)
-    with storage_errors(out, "start again"):
-        shutil.rmtree(part, ignore_errors=True)
+    with new_folder(out) as part:
         base.save_pretrained(part)
         apply_umask(part)
         tokenizer.save_pretrained(part)
-        comparison = _compared(base, tokenizer, prompts, before, part)
-        write_card(part, comparison)
-        for file in part.iterdir():
-            fsync_file(file)
-        os.replace(part, out)
-        fsync_folder(out.parent)
-    return comparison
+        finish(part, _read_back(base, tokenizer, prompts, part))
 
 
-def _compared(
-    base: nn.Module, tokenizer: Any, prompts: list[list[int]], before: list[tuple], folder: Path
-) -> Comparison:
-    """Compares the model in a folder with the adapted one. Raises NumericError if it is not the merged one."""
+@torch.no_grad()
+def _read_back(base: nn.Module, tokenizer: Any, prompts: list[list[int]], folder: Path) -> nn.Module:
+    """Returns the model in a folder, read by plain transformers. Raises NumericError if it is not the merged one."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     again = AutoModelForCausalLM.from_pretrained(
         folder, dtype="auto", attn_implementation=base.config._attn_implementation
     ).to(base.device)
     words = AutoTokenizer.from_pretrained(folder)
-    now, read = _answers(base, prompts), _answers(again, prompts)
-    is_same = all(torch.equal(a, b) and torch.equal(c, d) for (a, c), (b, d) in zip(now, read, strict=True))
     texts = [tokenizer.decode(ids) for ids in prompts]
+    is_same = all(torch.equal(log_probs(base.eval(), ids), log_probs(again.eval(), ids)) for ids in prompts)
     is_same = is_same and (words.chat_template, words(texts)["input_ids"]) == (
         tokenizer.chat_template, tokenizer(texts)["input_ids"]
     )  # fmt: skip
@@ -211,22 +181,7 @@ def _compared(
             f"{folder}: read back, the merged model answers differently than before it was written: do not use it; "
             "check that peft and transformers have the pinned versions"
         )
-    gaps = [distance(logps, others) for (logps, _), (others, _) in zip(before, read, strict=True)]
-    equal = sum(torch.equal(ids, others) for (_, ids), (_, others) in zip(before, read, strict=True))
-    return Comparison(base.dtype, max(gaps), equal, len(prompts))
-
-
-@torch.no_grad()
-def _answers(model: nn.Module, prompts: list[list[int]]) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """Returns every prompt's log-probs and its greedy continuation, using transformers alone."""
-    model.eval()
-    greedy = {"do_sample": False, "max_new_tokens": NEW_TOKENS, "pad_token_id": 0}
-    answers = []
-    for prompt in prompts:
-        ids = torch.tensor([prompt], device=model.device)
-        continuation = model.generate(input_ids=ids, attention_mask=torch.ones_like(ids), **greedy)
-        answers.append((log_probs(model, prompt), continuation))
-    return answers
+    return again
 
 
 def _refuse_unmergeable(folder: Path) -> None:

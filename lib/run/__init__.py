@@ -12,5 +12,6 @@ model_card       the README.md beside trained weights
 states           what changes in training: objects, and the global random generators
 checkpoint       everything a restart needs, saved atomically
 hub              the Hugging Face Hub: whether it can be reached, uploads and downloads
+results          the trained weights that a command line names
 outbox           trained weights that wait in a run directory until they are uploaded
 """

@@ -104,7 +104,7 @@ def say_ground(peft_model: torch.nn.Module, directory: Path) -> None:
     told = {
         STANDS_ON: ground,
         "base_model_name_or_path": f"{ground['base']} + {ground['adapter']}",
-        "task_type": f"CAUSAL_LM on {ground['base']} with {ground['adapter']} merged into it; evaluate.py --merge "
+        "task_type": f"CAUSAL_LM on {ground['base']} with {ground['adapter']} merged into it; export.py --to merged "
         "writes a model that needs neither",
     }
     text = json.dumps(adapter_config(directory) | told, indent=2, sort_keys=True)

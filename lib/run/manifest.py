@@ -16,7 +16,7 @@ from safetensors import SafetensorError
 
 from lib.core.errors import StorageError, storage_remedy
 from lib.run.directory import CARD, MANIFEST
-from lib.run.runlog import fsync_file, write_whole
+from lib.run.runlog import fsync_file, fsync_folder, write_whole
 
 logger = logging.getLogger(__name__)
 
@@ -63,6 +63,20 @@ def storage_errors(target: Path, then: str = "--resume") -> Iterator[None]:
         free = megabytes(shutil.disk_usage(there).free)
         reason, remedy = _why_not(error), storage_remedy(error)
         raise StorageError(f"{target}: cannot be saved with {free} free ({reason}); {remedy}, then {then}") from error
+
+
+@contextlib.contextmanager
+def new_folder(target: Path) -> Iterator[Path]:
+    """Yields an empty folder that becomes `target` once the block has ended well. Raises StorageError."""
+    part = target.with_name(f"{target.name}.tmp")
+    with storage_errors(target, "start again"):
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir(parents=True)
+        yield part
+        for file in part.iterdir():
+            fsync_file(file)
+        os.replace(part, target)
+        fsync_folder(target.parent)
 
 
 def _why_not(error: Exception) -> str:

@@ -7,7 +7,6 @@ the time: a resumed run writes the same card.
 
 import functools
 import json
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ from lib.run.runlog import is_number, read_jsonl
 
 HUB_ID = re.compile(r"[\w-][\w.-]*/[\w.-]+")
 FOLDERS = re.compile(r"(?:^|/)stage(\d+)(?:/step_(\d+))?$")
+SCRIPT = "two_attempts.py"  # next to an exported model: asks a server that has it for both attempts
 LICENCE = ("license", "license_name", "license_link")  # as a card's metadata has them
 # what a card shows of a config: numbers and switches in SECTIONS, the TEXTS in them, and WHOLE sections
 SECTIONS = {
@@ -93,7 +93,7 @@ def write_card(
     """Writes the card of the weights in `folder`, of the run with the config `tree`. Raises OSError.
 
     `place` is the folder that the card names, by default `folder`, without the `.tmp` that it has until it is complete.
-    `merged` describes an adapter in `place` that is merged into the model in `folder`.
+    `merged` describes what `folder` holds, where it was exported from the adapter in `place`.
     """
     files = {path.name for path in folder.iterdir()}
     name = folder.with_suffix("") if folder.suffix == ".tmp" else folder
@@ -104,6 +104,7 @@ def write_card(
         metadata=yaml.safe_dump(_metadata(tree, "config.json" in files), sort_keys=False),
         method=_method(tree)[1],
         when=_when(place),
+        script=(folder / SCRIPT).read_text(encoding="utf-8") if SCRIPT in files else "",
         licence=licence_of(tree["model"].get("name")).get("license", "unknown"),
         sources=_sources(tree),
         rewards=list(_rewards(tree)),
@@ -111,22 +112,10 @@ def write_card(
         unknown_to_peft=_unknown_to_peft(tree, files, trained),
         obstacles="; ".join(f"{name}: {reason}" for name, reason in trained.obstacles.items()),
         run_config=Path(tree["output_dir"], tree["run_name"], "config.yaml") if "reward" in tree else None,
-        config=_as_yaml(json.dumps(_published(tree))),
+        config=as_yaml(tree),
         **(_evaluation(run, place) if run else {}),
     )
     (folder / CARD).write_text(text, encoding="utf-8")
-
-
-def write_merged_card(
-    folder: Path, adapter: Path, run: Path | None, tree: dict[str, Any], trained: Trained, found: str
-) -> None:
-    """Writes the card of a model with `adapter` merged into it; `found` tells how the two compare.
-
-    `run` and `tree` are those of `run_of`, or None and the config that the adapter is used with. Raises OSError.
-    """
-    place = Path(os.path.relpath(adapter.resolve()))  # `best` is a link to a checkpoint, whose name tells its step
-    merged = f"A plain model: the adapter `{place}` is merged into its base. {found[:1].upper()}{found[1:]}."
-    write_card(folder, run, tree, trained, place=place, merged=merged)
 
 
 @functools.cache
@@ -320,6 +309,11 @@ def _published(tree: dict[str, Any], has_users_names: bool = False) -> dict[str,
             if key in TEXTS or all(isinstance(item, int | float) for item in values):
                 shown[key] = value
     return shown
+
+
+def as_yaml(tree: dict[str, Any]) -> str:
+    """Returns the part of a config that a card shows, as YAML."""
+    return _as_yaml(json.dumps(_published(tree)))
 
 
 @functools.lru_cache(maxsize=1)

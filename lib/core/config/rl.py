@@ -258,7 +258,7 @@ class RLConfig(RunConfig):
         if self.model.adapter:
             yield (
                 ("model.adapter", "generation.engine"),
-                "vLLM serves a base and one adapter: merge the other one first, by evaluate.py --merge OUT, then set "
+                "vLLM serves a base and one adapter: merge the other one first, by export.py --to merged, then set "
                 "model.name=OUT and remove model.adapter",
             )
 

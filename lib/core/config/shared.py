@@ -41,7 +41,7 @@ class ModelWeights(Section):
             yield (
                 ("adapter", "load_in_4bit"),
                 "nothing can be merged into weights of 4 bits, which are too coarse to hold it: merge once, by "
-                "evaluate.py --merge OUT model.load_in_4bit=false, then set model.name=OUT and remove model.adapter",
+                "export.py --to merged model.load_in_4bit=false, then set model.name=OUT and remove model.adapter",
             )
 
 
