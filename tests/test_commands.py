@@ -31,7 +31,7 @@ BLOCK = re.compile(r"(?:<!-- (?P<mark>[^\n]*) -->\n)?```(?P<kind>[^\n]*)\n(?P<te
 LITTLE = (
     "train.stage1_steps=1 train.stage2_steps=1 eval.max_examples=4 eval.selection_examples=4 eval.samples_per_prompt=1"
 )
-MERGE = ".venv/bin/python evaluate.py --config outputs/my-task/config.yaml --run outputs/my-task --merge models/my-task"
+MERGE = ".venv/bin/python export.py outputs/my-task --to merged --out models/my-task"
 LESS = {  # what is added to a command, so that it has little to do
     ".venv/bin/python data/build_tiny_sums.py": "--lessons 64 --chats 32 --train 64 --test 64",
     ".venv/bin/python sft_train.py --config configs/tiny_sums_base.yaml": "train.steps=2",

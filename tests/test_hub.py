@@ -111,7 +111,7 @@ def test_a_run_is_pushed_while_it_trains_and_its_revisions_are_loaded(hub, confi
     card = ModelCard(repo.branches["stage1-step_2"]["README.md"].decode())
     assert card.data.library_name == "peft" and "| attempt 1 | attempt 2 |" in card.text
     assert 'PeftModel.from_pretrained(base, "me/run", revision="stage1-step_2")' in card.text
-    assert "--adapter me/run@stage1-step_2 --merge" in card.text
+    assert "python export.py me/run@stage1-step_2 --config " in card.text
 
     # from a revision: weights, a merged base, a new run
     there = local_adapter("me/run@stage1-step_1", "--adapter")

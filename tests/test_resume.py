@@ -272,7 +272,7 @@ def test_every_adapter_at_once_is_resumed(template, tmp_path):
     assert (
         "It cannot be merged into its base (" in cards[0]
         and "soft_prompt: no weights" in cards[0]
-        and "--merge" not in cards[0]
+        and "--to merged" not in cards[0]
     )
     assert all(f"\n| {name} | " in cards[0] for name in EVERY_ADAPTER.keys() - {"warmup_steps"})
 
@@ -807,7 +807,7 @@ def test_a_full_disk_keeps_the_old_checkpoint(mine, straight, place):
 HUB = {"repo_id": "me/run"}
 STAGE1 = ("--resume", "train.stage2_steps=0")
 STAGE2 = ("--start-stage", "2", "--resume-adapter", "runs/tiny/stage1", "--allow-config-change")
-MERGE = ("--run", "runs/tiny", "--merge", "merged")
+MERGE = ("runs/tiny", "--to", "merged", "--out", "merged")
 SAVE, PUT, PRUNE = ".*/stage{0}/step_{1}(.tmp.*)?", ".*/to_hub/stage{0}-step_{1}~.*", ".*/stage{0}/step_{2}/.*"
 CONFIG_FILE = ".* runs/tiny/config.yaml(.tmp)?"
 BEGIN = {1: [SAVE, CONFIG_FILE], 2: [CONFIG_FILE, SAVE]}  # stage I has a config once there is something to resume
@@ -934,7 +934,7 @@ def test_forty_kills_of_a_run_that_pushes_merges_prunes_and_goes_on(template, tm
     with stand_in("hf_of_nobody") as one, stand_in("hf_of_nobody") as another:
         straight, mine = PushedRun(template, tmp_path / "a", one), PushedRun(template, tmp_path / "b", another)
         assert [straight.train(stage, events="events.txt") for stage in (1, 2)] == [0, 0]
-        assert straight.go("evaluate", *MERGE, events="events.txt") == 0
+        assert straight.go("export", *MERGE, events="events.txt") == 0
         changes = list(dict.fromkeys((straight.folder / "events.txt").read_text().splitlines()))
 
         mine.at_hub = ["", "before", "", "after"] * 2
@@ -953,8 +953,8 @@ def test_forty_kills_of_a_run_that_pushes_merges_prunes_and_goes_on(template, tm
         while waiting(mine.outbox):
             mine.push()
         for _ in range(4):
-            killed("merge", mine.go, "evaluate", *MERGE, pattern=".* merged.*")
-        assert mine.go("evaluate", *MERGE) == 0
+            killed("merge", mine.go, "export", *MERGE, pattern=".* merged.*")
+        assert mine.go("export", *MERGE) == 0
 
     print(f"{dict(kills)}, at the Hub {mine.killed_at_hub}; {len(later)} commits were left to do after training")
     assert kills == {"stage 1": 14, "stage 2": 14, "push.py": 4, "merge": 4} and mine.killed_at_hub == 4
