@@ -1,6 +1,7 @@
 """Held-out accuracy with intervals, of two attempts or of single answers: of a run, an adapter, or the base model.
 
     python evaluate.py --config configs/gsm8k.yaml                                      # the base model
+    python evaluate.py --config configs/gsm8k.yaml --texts outputs/base                 # then: report.py outputs/base
     python evaluate.py --config outputs/score-gsm8k/config.yaml --run outputs/score-gsm8k
     python evaluate.py --config outputs/score-gsm8k/config.yaml --adapter outputs/score-gsm8k/best
     python evaluate.py --config configs/gsm8k.yaml --temperature 0 0.7 --max-examples 1000 --output results.jsonl
@@ -52,6 +53,7 @@ from lib.core.config import (
     ScoreConfig,
     SelfPlayConfig,
     check_launcher,
+    dump,
     load,
     parser,
 )
@@ -111,8 +113,11 @@ def main() -> int:
             asking = task
             if how.get("feedback") == "none":
                 asking = replace(task, prompts=task.prompts.without_feedback(), config=config.without_feedback())
-            row |= measure(asking, held_out, settings, accelerator, Telling(screen.say, answered(row)))
+            numbers, trees = measure(asking, held_out, settings, accelerator, Telling(screen.say, answered(row)))
+            row |= numbers
             rows.append(row)
+            if args.texts:
+                keep_texts(args.texts, row, how, trees, config, accelerator)
             for path in outputs(args, config) if accelerator.is_main_process else ():
                 append(path, row)
     screen.heading(f"{adapter or 'base'} of {config.model.full_name}")
@@ -134,8 +139,8 @@ def ways_of(config: RLConfig, args: argparse.Namespace) -> list[dict[str, str]]:
 def both_attempts(
     task: Any, rows: list[dict], settings: Eval, accelerator: Any, on_progress: Callable[[int, int], None],
     majority: bool,
-) -> dict:  # fmt: skip
-    """Measures a task of train.py: first answers and their corrections."""
+) -> tuple[dict, list]:  # fmt: skip
+    """Measures a task of train.py: first answers and their corrections. Returns the numbers, and the trees."""
     from lib.rl.evaluation import pass_at_k, summarise
     from lib.rl.sequential import majority_votes, success_at_k
 
@@ -147,28 +152,28 @@ def both_attempts(
         row["success_at_k"] = success_at_k(answers, samples)
     if samples > 1 and majority:
         row["majority"] = majority_votes(answers, trees, samples, matchers.get(config.reward.match), accelerator)
-    return row
+    return row, trees
 
 
 def swapped_attempts(
     task: Any, rows: list[dict], settings: Eval, accelerator: Any, on_progress: Callable[[int, int], None]
-) -> dict:
+) -> tuple[dict, list]:
     """Measures attempt 2 of a task of train.py after other first attempts."""
     from lib.rl.swaps import swap_attempts
 
     sampling = task.sampling(settings.temperature, settings.samples_per_prompt)
     _, own = answers_to(task, rows, settings, accelerator, on_progress)
-    return swap_attempts(task.policy, task.prompts, own, task.judge, sampling, settings.seed, accelerator)
+    return swap_attempts(task.policy, task.prompts, own, task.judge, sampling, settings.seed, accelerator), own
 
 
 def single_answers(
     task: Any, rows: list[dict], settings: Eval, accelerator: Any, on_progress: Callable[[int, int], None]
-) -> dict:
+) -> tuple[dict, list]:
     """Measures a task of rl_train_gspo_selfplay.py: the policy's answers alone; no opponent is asked."""
     from lib.rl.evaluation import summarise
 
-    answers, _ = answers_to(task, rows, settings, accelerator, on_progress)
-    return summarise(answers, settings.temperature, settings.samples_per_prompt)
+    answers, trees = answers_to(task, rows, settings, accelerator, on_progress)
+    return summarise(answers, settings.temperature, settings.samples_per_prompt), trees
 
 
 def answers_to(task: Any, rows: list[dict], settings: Eval, accelerator: Any, on_progress: Callable) -> Any:
@@ -203,6 +208,7 @@ def command_line() -> tuple[argparse.Namespace, Any, Path | None]:
     extra.add_argument("--swap-attempts", action="store_true", help="attempt 2 after first attempts of others")
     extra.add_argument("--merge", help=argparse.SUPPRESS)
     options.add_argument("--output", type=Path, metavar="FILE", help="append one JSON object per temperature")
+    options.add_argument("--texts", type=Path, metavar="DIR", help="a new folder with all texts, for report.py")
     options.add_argument("--compare", nargs="+", metavar="RUN", help="one or two runs, or files of --output, in pairs")
     args = options.parse_intermixed_args()
     check_launcher()
@@ -242,6 +248,12 @@ def command_line() -> tuple[argparse.Namespace, Any, Path | None]:
             args.output.open("a").close()
         except OSError as error:
             raise ConfigError(f"--output {args.output}: cannot be written ({error.strerror}); give another") from error
+    if args.texts and os.environ.get("RANK", "0") == "0":
+        try:
+            args.texts.mkdir(parents=True)
+            (args.texts / "config.yaml").write_text(dump(config), encoding="utf-8")
+        except OSError as error:
+            raise ConfigError(f"--texts {args.texts}: cannot be made ({error.strerror}); give a new folder") from error
     adapter = newest_adapter(args.run) if args.run else args.adapter
     if adapter and adapter.is_symlink():  # such as `best`: the table names the checkpoint it points to
         adapter = Path(os.path.relpath(adapter.resolve()))
@@ -325,6 +337,24 @@ def outputs(args: argparse.Namespace, config: RLConfig) -> list[Path]:
     run = args.run or config.run_dir
     swaps = [run / "swaps.jsonl"] if args.swap_attempts and run.is_dir() else []
     return ([args.output] if args.output else []) + swaps
+
+
+def keep_texts(folder: Path, row: dict, how: dict, trees: list, config: RLConfig, accelerator: Any) -> None:
+    """Adds an evaluation and all its texts to a folder that report.py shows as a run."""
+    from lib.rl.log_rows import brief, rows_of, texts_of
+    from lib.run.distributed import collect
+
+    target = config.dataset.target_field
+    is_score = isinstance(config, ScoreConfig)
+    texts = [
+        text for tree in trees for text in (rows_of(tree, tree.prompt.row[target]) if is_score else texts_of(tree))
+    ]
+    moment = {"schema": 1, "when": row["when"], "stage": row["stage"] or 1, "step": row["step"] or 0}
+    texts = [moment | {"temperature": row["temperature"]} | how | brief(text) for text in collect(texts, accelerator)]
+    if accelerator.is_main_process:
+        append(folder / "evaluations.jsonl", row | moment)
+        for text in texts:
+            append(folder / "generations.jsonl", text)
 
 
 def append(path: Path, row: dict) -> None:
