@@ -47,7 +47,6 @@ from lib.run.results import named_weights
 UNJUDGED = Verdict(0.0, {}, False, "", scored=False)
 MARKS = ("\x1b[1;32m", "\x1b[0m") if sys.stdout.isatty() and "NO_COLOR" not in os.environ else ("[+", "+]")
 HELP = "a question, or :row N, :again, :greedy, :temperature T, :help, :quit"
-note = partial(print, file=sys.stderr, flush=True)
 
 
 def main() -> int:
@@ -67,6 +66,11 @@ def main() -> int:
         turns = {name: list(chat.turns(row, writer)) for name, writer in writers.items()}
         print(json.dumps({"temperature": chat.temperature, "seed": chat.seed, **turns}, ensure_ascii=False))
     return FINISHED
+
+
+def note(text: str) -> None:
+    """Prints what is no answer."""
+    print(text, file=sys.stderr, flush=True)
 
 
 class Chat:
@@ -131,11 +135,11 @@ class Chat:
             note(f"the question has no {target}, so it is asked without the feedback that needs a verdict")
             config, prompts = config.without_feedback(), prompts.without_feedback()
         prompt, (key, most) = prompts.prompt(row), config.prompt_limit
-        if len(prompt.ids) > most:
-            raise ConfigError(f"the question has {len(prompt.ids):,} tokens, more than {key} = {most}: shorten it")
         messages = with_system(prompts.messages(row), settings.system)
         for told in prompts.outside.notes([("", [message["content"] for message in messages])]):
             note(told.replace("in the data ", "").replace(" (1 rows, first )", ""))
+        if len(prompt.ids) > most:
+            raise ConfigError(f"the question has {len(prompt.ids):,} tokens, more than {key} = {most}: shorten it")
         said, messages, budgets = prompt.question, prompts.outside.harmless(messages), config.eval_budgets
         for number, budget in enumerate(budgets, start=1):
             completion, text = write(prompt, messages, budget)

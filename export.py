@@ -37,7 +37,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import reward_function  # noqa: F401  registers rewards and extractors, yours too
-from lib.core.config import FOLDING, RLConfig, ScoreConfig, check_launcher, in_words, obstacles_everywhere, parser
+from lib.core.config import FOLDING, OWN, RLConfig, ScoreConfig, check_launcher, in_words, obstacles_everywhere, parser
 from lib.core.errors import FINISHED, ConfigError, NumericError, run_script
 from lib.rewards.judge import prepare
 from lib.run.directory import EXTRA
@@ -135,7 +135,7 @@ def finisher(task: Any, args: argparse.Namespace, adapter: Path | None) -> Calla
     place = Path(os.path.relpath(below.resolve())) if below else args.out  # `best` is a link, whose aim tells its step
     made = {
         "merged": f"A plain model: the adapter `{place}` is merged into its base.",
-        "gguf": f"GGUF, type {args.type}, of {f'`{place}` merged into its base' if below else f'`{args.named}`'}.",
+        "gguf": f"GGUF, type {args.type}, of `{place if below else task.config.model.name}`, all in one.",
         "adapter": f"A copy of `{place}`.",
     }[args.to]
 
@@ -264,7 +264,8 @@ def modelfile(tokenizer: Any, config: RLConfig, stops: list[str]) -> str:
     chat = [{"role": role, "content": text} for role, text in zip(("user", "assistant", "user"), said, strict=True)]
     whole = render(tokenizer, with_system(chat, system), config.model.chat_template_kwargs)
     head, opening, closing, again = re.split("|".join(said), whole)  # raises ValueError where a turn is written twice
-    bos = tokenizer.bos_token or ""  # llama.cpp writes it by itself
+    writes_bos = tokenizer("A")["input_ids"][0] == tokenizer.bos_token_id  # then llama.cpp does, too
+    bos = tokenizer.bos_token if writes_bos else ""
     template = (
         f'{head.removeprefix(bos)}{{{{ range .Messages }}}}{{{{ if eq .Role "user" }}}}{{{{ .Content }}}}{opening}'
         f'{{{{ else if eq .Role "assistant" }}}}{{{{ .Content }}}}{closing}{{{{ end }}}}{{{{ end }}}}'
@@ -299,7 +300,8 @@ def check(args: argparse.Namespace, config: RLConfig, adapter: Path | None) -> N
         if adapter is None:
             raise ConfigError("--to adapter: no adapter is named; give a run or the folder of an adapter")
         if (adapter / EXTRA).is_file() or model.adapter:
-            why = f"it stands on {model.adapter}" if model.adapter else f"it has {', '.join(model.adapters.names)}"
+            own = ", ".join(name for name in model.adapters.names if name in OWN)
+            why = f"it stands on {model.adapter}" if model.adapter else f"it does not know {own}"
             raise ConfigError(f"--to adapter: PEFT alone would load another model, since {why}; take --to merged")
     elif model.load_in_4bit:
         raise ConfigError(
