@@ -29,10 +29,11 @@ import re
 import shutil
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from math import inf
+from math import inf, isnan, nan
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -114,7 +115,8 @@ def comparison(answers: list[Scored], others: list[Scored], reader: str, most: f
             if token != its_token:  # what follows stands on another text
                 break
             gaps.append(abs(logp - its_logp))
-    gap = sum(gaps) / max(1, len(gaps))
+    known = [gap for gap in gaps if not isnan(gap)]
+    gap = sum(known) / max(1, len(known))
     told = f"{equal} of {len(answers)} greedy answers are the trainer's, log-probs are {gap:.2g} nats off per token"
     if most < inf and not (gap <= most and 2 * len(gaps) >= sum(len(answer.ids) for answer in answers)):
         raise NumericError(
@@ -245,10 +247,17 @@ def answer_by_llama(file: str) -> int:
     settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = int(os.environ.get("OMP_NUM_THREADS", "2"))
     server = xllamacpp.Server(settings)
 
-    def answer(prompt: list[int]) -> tuple[list[int], list[float]]:
-        asked = {"prompt": prompt, "max_tokens": budget, "temperature": 0.0, "logprobs": 1, "cache_prompt": False}
-        tokens = server.handle_completions(asked)["choices"][0]["logprobs"]["content"]
-        return [token["id"] for token in tokens], [token["logprob"] for token in tokens]
+    def answer(prompt: list[int]) -> Scored:
+        asked = {"prompt": prompt, "n_predict": budget, "temperature": 0, "n_probs": 1, "cache_prompt": False}
+        body = json.dumps(asked | {"return_tokens": True}).encode()
+        request = urllib.request.Request(f"{server.listening_address}/completion", body)
+        with urllib.request.urlopen(request) as reply:
+            done = json.load(reply)
+        scores = [(token["id"], token["logprob"]) for token in done["completion_probabilities"]]
+        # it leaves out those of bytes that only together make a character
+        return Scored(
+            done["tokens"], [scores.pop(0)[1] if scores[:1] and scores[0][0] == i else nan for i in done["tokens"]]
+        )
 
     with ThreadPoolExecutor(SLOTS) as pool:
         print(json.dumps(list(pool.map(answer, prompts))), flush=True)

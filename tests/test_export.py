@@ -291,15 +291,18 @@ def test_gguf_answers_as_the_trainer_does(inside, tmp_path, capsys, tied):  # no
     model.save_pretrained(base)
     words = [f"model.name={base}", f"output_dir={tmp_path}", "optimizer.learning_rate=0.1", "train.stage2_steps=0"]
     assert call(train, "--config", "score.yaml", *words) == 0
+    gaps = []
     for kind in ("f16", "q8_0"):
         out = tmp_path / kind
         assert call(export, tmp_path / "score", "--to", "gguf", "--type", kind, "--out", out) == 0
         told = re.search(r"read by llama.cpp, (\d) of 6 .* are (\S+) nats off", capsys.readouterr().out)
-        assert int(told[1]) >= (6 if kind == "f16" else 4) and float(told[2]) < (0.01 if kind == "f16" else 0.1)
+        gaps.append(float(told[2]))
+        assert told[1] == "6" or kind == "q8_0"  # random weights have ties, which 8 bits decide otherwise
         assert {path.name for path in out.iterdir()} == {
             "model.gguf", "Modelfile", "README.md", "rematch.yaml", "two_attempts.py",
         }  # fmt: skip
         assert f"GGUF, type {kind}" in (out / "README.md").read_text()
+    assert gaps[0] < 0.01 and gaps[0] < gaps[1] < 0.1
 
 
 @needs_llama
