@@ -54,7 +54,7 @@ def main() -> int:
     args, config, adapter = command_line()
     prepare(config, note)
     with contextlib.ExitStack() as stack:
-        chat = Chat(config, args.temperature, stack)
+        chat = Conversation(config, args.temperature, stack)
         write = served(chat, args) if args.url else local(chat, adapter)
         writers = {"trained" if adapter else "model": write}
         if args.compare:
@@ -73,12 +73,13 @@ def note(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-class Chat:
+class Conversation:
     """A run's prompts and judge, and how the next answer is sampled."""
 
     def __init__(self, config: Any, temperature: float, stack: contextlib.ExitStack):
         self.config, self.temperature, self.stack = config, temperature, stack
-        self.seed, self.prompts = config.eval.seed, Any  # whoever loads the tokenizer sets the prompts
+        self.seed = config.eval.seed
+        self.prompts: Any = None  # set by what loads the tokenizer
 
     @cached_property
     def data(self) -> tuple[Any, Any]:
@@ -161,7 +162,7 @@ class Chat:
             prompt = following
 
 
-def local(chat: Chat, adapter: Path | None) -> Callable:
+def local(chat: Conversation, adapter: Path | None) -> Callable:
     """Loads the weights; returns what writes an answer in this process, as in training."""
     from engine import Decoding, Turn
     from lib.generators.native import generate
@@ -188,7 +189,7 @@ def local(chat: Chat, adapter: Path | None) -> Callable:
     return write
 
 
-def served(chat: Chat, args: argparse.Namespace) -> Callable:
+def served(chat: Conversation, args: argparse.Namespace) -> Callable:
     """Loads the tokenizer and connects; returns what asks a server for an answer."""
     from engine import Completion
     from lib.generators.protocol import Reply, Request
@@ -217,7 +218,7 @@ def served(chat: Chat, args: argparse.Namespace) -> Callable:
     return write
 
 
-def converse(chat: Chat, writers: dict[str, Callable]) -> None:
+def converse(chat: Conversation, writers: dict[str, Callable]) -> None:
     """Answers what is typed until the end of it."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     row = None
@@ -248,7 +249,7 @@ def converse(chat: Chat, writers: dict[str, Callable]) -> None:
             print(f"error: {error}")
 
 
-def show(chat: Chat, row: dict[str, Any], writers: dict[str, Callable]) -> None:
+def show(chat: Conversation, row: dict[str, Any], writers: dict[str, Callable]) -> None:
     """Prints the chat about a row, each turn as soon as it is written."""
     for name, write in writers.items():
         before: dict[str, str] = {}

@@ -284,7 +284,7 @@ def modelfile(tokenizer: Any, config: RLConfig, stops: list[str]) -> str:
     return "\n".join([*lines, ""])
 
 
-def command_line() -> tuple[argparse.Namespace, RLConfig, Path | None]:
+def command_line() -> tuple[argparse.Namespace, Any, Path | None]:
     """Returns the options, the config with overrides, and the adapter. Raises ConfigError for any mistake."""
     options = parser(__doc__, smoke=False, required=False)
     options.add_argument("--to", required=True, choices=("merged", "gguf", "adapter"))

@@ -144,7 +144,7 @@ def test_another_seed_another_temperature_and_a_stop(inside, capsys, monkeypatch
     answers = [line for line in capsys.readouterr().out.splitlines() if line.startswith("trained, attempt1")]
     assert answers[0] == answers[1] and len({answers[1], answers[2], answers[3]}) == 3
     with monkeypatch.context() as patch:
-        patch.setattr(chat.Chat, "turns", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(chat.Conversation, "turns", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         assert conversation(monkeypatch, ["1+1"]) == 0
     assert "stopped" in capsys.readouterr().out
 
