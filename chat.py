@@ -46,6 +46,7 @@ from lib.run.results import named_weights
 
 UNJUDGED = Verdict(0.0, {}, False, "", scored=False)
 MARKS = ("\x1b[1;32m", "\x1b[0m") if sys.stdout.isatty() and "NO_COLOR" not in os.environ else ("[+", "+]")
+THINK_TAGS = re.compile("</?think>")
 HELP = "a question, or :row N, :again, :greedy, :temperature T, :help, :quit"
 
 
@@ -100,11 +101,11 @@ class Conversation:
         from lib.rl.prompts import columns_of
 
         text = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace").strip()
-        if found := re.fullmatch(r":row\s+(\d+)", text):
+        if match := re.fullmatch(r":row\s+(\d+)", text):
             rows = self.data[0].test
-            if int(found[1]) >= len(rows):
+            if int(match[1]) >= len(rows):
                 raise ConfigError(f"{text}: there are {len(rows)} held-out rows, counted from 0")
-            return rows[int(found[1])]
+            return rows[int(match[1])]
         if not text or text.startswith(":row"):
             raise ConfigError(f"'{text}' asks nothing: type a question, or :row N with the number of a held-out row")
         prompts, row = self.config.prompts, {}
@@ -124,6 +125,7 @@ class Conversation:
 
     def turns(self, row: dict[str, Any], write: Callable) -> Iterator[dict[str, Any]]:
         """Yields each turn of the chat about a row: what was asked, and what `write` answered."""
+        from lib.rl.corrections import THINK_BLOCK
         from lib.rl.feedback.contract import Written
         from lib.rl.reviews import role_of
         from lib.text.templates import with_system
@@ -131,17 +133,18 @@ class Conversation:
         config, prompts, target = self.config, self.prompts, self.config.dataset.target_field
         judge = self.data[1] if target in row else None
         settings: Any = config.prompts
+        unseen = {"answer_only": THINK_BLOCK, "plain_text": THINK_TAGS}.get(getattr(settings, "history", "full"))
         is_oracles = isinstance(config, ScoreConfig) and "verdict" in (settings.feedback, settings.stop)
         if judge is None and (is_oracles or getattr(settings, "feedback", "") in ("tests", "teacher")):
             note(f"the question has no {target}, so it is asked without the feedback that needs a verdict")
             config, prompts = config.without_feedback(), prompts.without_feedback()
         prompt, (key, most) = prompts.prompt(row), config.prompt_limit
         messages = with_system(prompts.messages(row), settings.system)
-        for told in prompts.outside.notes([("", [message["content"] for message in messages])]):
-            note(told.replace("in the data ", "").replace(" (1 rows, first )", ""))
+        for remark in prompts.outside.notes([("", [message["content"] for message in messages])]):
+            note(remark.replace("in the data ", "").replace(" (1 rows, first )", ""))
         if len(prompt.ids) > most:
             raise ConfigError(f"the question has {len(prompt.ids):,} tokens, more than {key} = {most}: shorten it")
-        said, messages, budgets = prompt.question, prompts.outside.harmless(messages), config.eval_budgets
+        question, messages, budgets = prompt.question, prompts.outside.harmless(messages), config.eval_budgets
         for number, budget in enumerate(budgets, start=1):
             completion, text = write(prompt, messages, budget)
             if prompt.review:
@@ -149,21 +152,22 @@ class Conversation:
             else:
                 verdict = judge([text], [row], [prompt.question], [completion.finished])[0] if judge else UNJUDGED
             yield {
-                "turn": f"{role_of(prompt.review)}{prompt.attempt}", "asked": said, "text": text,
+                "turn": f"{role_of(prompt.review)}{prompt.attempt}", "asked": question, "text": text,
                 "right": verdict.match if judge and verdict.scored else None, "finished": completion.finished,
             }  # fmt: skip
             (following,) = prompts.after([Written(prompt, completion, text, verdict)])
             if number == len(budgets) or following is None:
                 return
-            said = following.feedback or settings.self_correction
+            question = following.feedback or settings.self_correction
             if settings.feedback == "self" and prompts.feedback:
-                said = prompts.feedback.ask if following.review else prompts.feedback.then
-            messages = [*messages, {"role": "assistant", "content": text}, {"role": "user", "content": said}]
+                question = prompts.feedback.ask if following.review else prompts.feedback.then
+            seen = unseen.sub("", text).strip() if unseen else text
+            messages = [*messages, {"role": "assistant", "content": seen}, {"role": "user", "content": question}]
             prompt = following
 
 
 def local(chat: Conversation, adapter: Path | None) -> Callable:
-    """Loads the weights; returns what writes an answer in this process, as in training."""
+    """Loads the weights; returns the function that writes an answer in this process, as in training."""
     from engine import Decoding, Turn
     from lib.generators.native import generate
     from lib.model.loading import attach, load_base, start_backend
@@ -190,7 +194,7 @@ def local(chat: Conversation, adapter: Path | None) -> Callable:
 
 
 def served(chat: Conversation, args: argparse.Namespace) -> Callable:
-    """Loads the tokenizer and connects; returns what asks a server for an answer."""
+    """Loads the tokenizer and connects; returns the function that asks a server for an answer."""
     from engine import Completion
     from lib.generators.protocol import Reply, Request
     from lib.generators.remote import Remote
@@ -254,12 +258,12 @@ def show(chat: Conversation, row: dict[str, Any], writers: dict[str, Callable]) 
     for name, write in writers.items():
         before: dict[str, str] = {}
         for turn in chat.turns(row, write):
-            # a terminal obeys some characters
-            asked, text = ("\n".join(map(shown, turn[key].split("\n"))) for key in ("asked", "text"))
+            # a terminal would obey control characters
+            question, text = ("\n".join(map(shown, turn[key].split("\n"))) for key in ("asked", "text"))
             role = turn["turn"].rstrip("0123456789")
             facts = [name, turn["turn"], *{True: ["right"], False: ["wrong"]}.get(turn["right"], [])]
             facts += ["cut at its budget"] * (not turn["finished"]) + ["unchanged"] * (before.get(role) == text)
-            print(f"\nuser: {asked}\n{', '.join(facts)}: {marked(before.get(role), text)}", flush=True)
+            print(f"\nuser: {question}\n{', '.join(facts)}: {marked(before.get(role), text)}", flush=True)
             before[role] = text
 
 

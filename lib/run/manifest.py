@@ -72,7 +72,11 @@ def new_folder(target: Path) -> Iterator[Path]:
     with storage_errors(target, "start again"):
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir(parents=True)
-        yield part
+        try:
+            yield part
+        except BaseException:
+            shutil.rmtree(part, ignore_errors=True)
+            raise
         for file in part.iterdir():
             fsync_file(file)
         os.replace(part, target)
