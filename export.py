@@ -87,7 +87,8 @@ def greedy(task: Any, prompts: list[list[int]], budget: int, is_base: bool) -> l
     from lib.model.policy import stop_ids
 
     stops, columns = stop_ids(task.policy.language_model, task.tokenizer), max(map(len, prompts)) + budget
-    how = Decoding(0.0, stops, task.tokenizer.pad_token_id, rows=len(prompts), columns=columns, seed=0)
+    rows = min(len(prompts), task.config.generation.batch_size or len(prompts))
+    how = Decoding(0.0, stops, task.tokenizer.pad_token_id, rows=rows, columns=columns, seed=0)
     with task.policy.reference_mode() if is_base else nullcontext():
         done = generate(task.policy, {(i,): Turn(ids, budget) for i, ids in enumerate(prompts)}, how)
     return [Scored(done[i, 0].ids, done[i, 0].logps) for i in range(len(prompts))]
