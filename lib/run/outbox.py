@@ -220,5 +220,5 @@ def _as_on_the_hub(card: str, folder: Path, repo: str, revision: str) -> str:
     pinned = "" if revision == MAIN else f', revision="{revision}"'
     for place in {str(folder), os.path.relpath(folder), os.path.relpath(folder.resolve())}:
         card = card.replace(f'"{place}"', f'"{repo}"{pinned}')
-        card = re.sub(rf"(adapter[ =]){re.escape(place)}(?![\w/])", rf"\g<1>{repo}@{revision}", card)
+        card = re.sub(rf"(adapter[ =]|export\.py ){re.escape(place)}(?![\w/])", rf"\g<1>{repo}@{revision}", card)
     return card
