@@ -10,6 +10,7 @@ import pytest
 
 from lib.core.stats import (
     effective_n,
+    holm,
     mean_interval,
     paired_delta_interval,
     pass_at_k,
@@ -196,3 +197,10 @@ def test_pearson_is_that_of_scipy_and_unknown_where_nothing_varies():
 def test_importing_stats_imports_no_scipy():
     code = "import sys, lib.core.stats; sys.exit('scipy' in sys.modules or 'numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_adjusted_p_values_by_hand():
+    # sorted: .01 * 4, .02 * 3, .04 * 2, .5 * 1; none is below the one before it, and none above 1
+    assert holm([0.04, 0.01, 0.5, 0.02]) == pytest.approx([0.08, 0.04, 0.5, 0.06])
+    assert holm([0.04, 0.04, 0.9]) == pytest.approx([0.12, 0.12, 0.9])
+    assert holm([0.6, 0.7]) == [1.0, 1.0] and holm([]) == []

@@ -135,6 +135,18 @@ def sign_flip_p(differences: Sequence[int]) -> float:
     return min(1.0, 2 * float(chance[: fewest + 1].sum()))
 
 
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Returns p-values adjusted for being several (Holm 1979): the chance of any false one below a level is at most it.
+
+    The order is that of `p_values`.
+    """
+    adjusted, highest = [1.0] * len(p_values), 0.0
+    for rank, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[index]))
+        adjusted[index] = highest
+    return adjusted
+
+
 def pearson(first: Sequence[float], second: Sequence[float]) -> tuple[float, tuple[float, float]]:
     """Returns Pearson's r of pairs and Fisher's interval of it (1921), which takes the pairs to be independent.
 
