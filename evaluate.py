@@ -7,6 +7,7 @@
     python evaluate.py --config configs/gsm8k.yaml --temperature 0 0.7 --max-examples 1000 --output results.jsonl
     python evaluate.py --config configs/gsm8k.yaml --rows 400 1319                      # what eval.rows left out
     python evaluate.py --config configs/gsm8k.yaml --temperature 0.7 --samples 16 --majority
+    python evaluate.py --config configs/gsm8k.yaml --url http://localhost:8000/v1 --model NAME   # behind a server
     python evaluate.py --config outputs/score-gsm8k/config.yaml --run outputs/score-gsm8k --swap-attempts
     python evaluate.py --config outputs/my-run/config.yaml --run outputs/my-run --samples 8      # of self-play: pass@8
     python evaluate.py --compare outputs/a outputs/b                                    # in pairs, of what is measured
@@ -19,6 +20,11 @@ Data, prompts, budgets and the test of correctness are those of training; `eval.
 exact match, never shaped reward. `--majority` asks whether an attempt is better spent on a new first try or on a
 correction (SCoRe, arXiv 2409.12917, section 6.2): it votes over the last attempts of K chats, and over as many first
 attempts as these chats have in all. With several samples, succ@k of k attempts in a chat stands beside pass@k.
+`--url` measures a model behind an OpenAI-compatible server: does it find its errors, break right answers, give in to
+pressure (lib/rl/served.py)? The server's other settings are overrides, such as servers.served.api_key_env=NAME, the
+variable with the key. outputs/<run_name>-<model> gets self_correction.json, transcripts.jsonl and replies.jsonl, and
+`--resume` asks only for what is missing. Exit codes of its own: 6 the server refuses, 130 Ctrl-C and 143 SIGTERM after
+the open requests.
 `--swap-attempts` asks whether attempt 2 reads attempt 1 or solves again: it is sampled after the policy's own, another
 question's, a right and a random first attempt (lib/rl/swaps.py); its rows go into the run's swaps.jsonl too.
 `--compare` answers nothing: it tests what differs between two evaluations of the same questions, pair by pair, of two
@@ -33,16 +39,18 @@ if __name__ == "__main__":
     end_at_ctrl_c()  # the imports below take a second
 
 import argparse
+import asyncio
 import contextlib
 import json
 import math
 import os
+import re
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from itertools import product
+from itertools import count, product
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +66,7 @@ from lib.core.config import (
     parser,
 )
 from lib.core.console import answered, cut_off
-from lib.core.errors import FINISHED, ConfigError, run_script
+from lib.core.errors import FINISHED, ConfigError, Left, run_script
 from lib.core.registry import matchers
 from lib.rewards.judge import prepare
 from lib.run.hub import local_adapter
@@ -74,6 +82,8 @@ def main() -> int:
             print("\n".join(paired.lines(*pair)))
         return FINISHED
     prepare(config)
+    if args.url:
+        return served_model(config, args)
     from lib.core.console import Screen, Telling
     from lib.generators.remote import replies_of
     from lib.rl.feedback.contract import Surroundings
@@ -94,7 +104,7 @@ def main() -> int:
         load_adapter(task.policy.model, adapter, config.model.name)
     for note in task.notes:
         screen.say(note)
-    held_out, which = chosen_rows(task, args)
+    held_out, which = chosen_rows(config, task.splits, task.selection, args, task.fits)
     rows = []
     # a server elsewhere reads it, and maybe no other place; a run of others may not be written to
     beside = config.run_dir if config.run_dir.is_dir() and os.access(config.run_dir, os.W_OK) else None
@@ -195,7 +205,7 @@ def command_line() -> tuple[argparse.Namespace, Any, Path | None]:
     which.add_argument("--adapter", type=Path, metavar="DIR", help="a saved adapter; without it, the base model")
     which.add_argument("--run", type=Path, metavar="DIR", help="a run directory: its newest adapter")
     options.add_argument(
-        "--temperature", type=_temperature, nargs="+", default=[0.0, 1.0], metavar="T", help="default: 0 (greedy) and 1"
+        "--temperature", type=_temperature, nargs="+", metavar="T", help="default: 0 (greedy) and 1; with --url 1"
     )
     options.add_argument("--samples", type=_count, metavar="N", help="answers per question, where T > 0")
     options.add_argument(
@@ -210,6 +220,9 @@ def command_line() -> tuple[argparse.Namespace, Any, Path | None]:
     options.add_argument("--output", type=Path, metavar="FILE", help="append one JSON object per temperature")
     options.add_argument("--texts", type=Path, metavar="DIR", help="a new folder with all texts, for report.py")
     options.add_argument("--compare", nargs="+", metavar="RUN", help="one or two runs, or files of --output, in pairs")
+    options.add_argument("--url", metavar="URL", help="measure the model behind this OpenAI-compatible server")
+    options.add_argument("--model", metavar="NAME", help="with --url: the model's name on the server")
+    options.add_argument("--resume", action="store_true", help="with --url: resume; nothing is asked twice")
     args = options.parse_intermixed_args()
     check_launcher()
     if args.compare:
@@ -223,6 +236,9 @@ def command_line() -> tuple[argparse.Namespace, Any, Path | None]:
         raise ConfigError(f"--merge: this is a script of its own: {told}")
     if not args.config:
         options.error("the following arguments are required: --config (or --compare)")
+    if args.url or args.model or args.resume:
+        return args, served_config(args), None
+    args.temperature = args.temperature or [0.0, 1.0]
     config = load((SelfPlayConfig, ScoreConfig), args.config, args.overrides)
     config = config.model_copy(update={"distill": None})  # no teacher is asked
     if (args.majority or args.swap_attempts) and isinstance(config, SelfPlayConfig):
@@ -283,22 +299,24 @@ def settings_for(defaults: Eval, args: argparse.Namespace, temperature: float) -
     return defaults.model_copy(update=changes)
 
 
-def chosen_rows(task: Any, args: argparse.Namespace) -> tuple[list[dict], dict]:
+def chosen_rows(
+    config: RLConfig, splits: Any, selection: list[dict], args: argparse.Namespace, fits: Callable[[dict], bool]
+) -> tuple[list[dict], dict]:
     """Returns the rows to measure (those training reports, or `--rows`; none used to select) and which they are."""
     from lib.text.data import digest_of
 
-    first, end = args.rows or task.config.eval.within(len(task.splits.test))
-    if not 0 <= first < end <= len(task.splits.test):
+    first, end = args.rows or config.eval.within(len(splits.test))
+    if not 0 <= first < end <= len(splits.test):
         raise ConfigError(
-            f"--rows {first} {end}: expected two numbers, the first one lower, of at most {len(task.splits.test)}, the "
+            f"--rows {first} {end}: expected two numbers, the first one lower, of at most {len(splits.test)}, the "
             "rows that are held out: change them, or raise dataset.test_split_size"
         )
-    group_of = task.splits.group_of
-    chosen_by = {group_of(row) for row in task.selection}
-    within = [row for row in task.splits.test[first:end] if task.fits(row)]
+    group_of = splits.group_of
+    chosen_by = {group_of(row) for row in selection}
+    within = [row for row in splits.test[first:end] if fits(row)]
     rows = [row for row in within if group_of(row) not in chosen_by]
     which = {"rows": [first, end], "rows_left_out": len(within) - len(rows)}
-    limit = args.max_examples or (len(rows) if args.rows else task.config.eval.max_examples)
+    limit = args.max_examples or (len(rows) if args.rows else config.eval.max_examples)
     return rows[:limit], which | {"questions": digest_of(rows[:limit])}
 
 
@@ -362,6 +380,155 @@ def append(path: Path, row: dict) -> None:
     clean = json.loads(json.dumps(row), parse_constant=lambda _: None)
     with open(path, "a", encoding="utf-8") as file:
         file.write(json.dumps(clean, ensure_ascii=False) + "\n")
+
+
+SERVED = "served"  # the name of the server of --url in the config
+
+
+def served_config(args: argparse.Namespace) -> Any:
+    """Returns the config for `--url`: the server is one of its `servers`, and the run has a folder of its own.
+
+    Raises ConfigError.
+    """
+    if not (args.url and args.model):
+        raise ConfigError("--url: give --url, the address up to /v1, and --model, a name on that server, together")
+    names = ("adapter", "run", "majority", "swap_attempts", "output", "texts")
+    if given := [f"--{name.replace('_', '-')}" for name in names if getattr(args, name)]:
+        raise ConfigError(f"{given[0]}: this is for local models: leave it out, or --url")
+    args.temperature = args.temperature or [1.0]
+    if len(args.temperature) > 1:
+        raise ConfigError("--temperature: with --url give one; each has a folder of its own, named by run_name=...")
+    section = f"servers.{SERVED}"
+    server = [f"{section}.base_url={json.dumps(args.url)}", f"{section}.model={json.dumps(args.model)}"]
+    config = load((SelfPlayConfig, ScoreConfig), args.config, [*server, *args.overrides])
+    if isinstance(config, SelfPlayConfig):
+        raise ConfigError(
+            f"--url measures second attempts, and {args.config} is a config of single answers: give one of train.py, "
+            "which has prompts.self_correction"
+        )
+    is_named = any(text.startswith("run_name=") for text in args.overrides)
+    name = config.run_name if is_named else f"{config.run_name}-{re.sub(r'[^A-Za-z0-9.]+', '-', args.model)}"
+    return config.model_copy(update={"run_name": name, "distill": None})
+
+
+def served_model(config: ScoreConfig, args: argparse.Namespace) -> int:
+    """Measures both attempts of the model behind `--url`; returns the exit code."""
+    from lib.core.console import Screen
+    from lib.core.interrupts import Interrupts
+    from lib.generators.openai import RemoteModel, address
+    from lib.generators.remote import spent
+    from lib.rl.served import ServedAttempts
+    from lib.rl.task import load_data
+    from lib.run.runlog import RunLog, encode, write_whole
+    from lib.text.data import parted
+
+    screen, server, folder = Screen(), config.servers[SERVED], config.run_dir
+    RemoteModel(server)  # raises ConfigError if the key is not in the environment
+    if config.told():
+        screen.say("measured without feedback: prompts.feedback and prompts.stop do not apply")
+        prompts = config.prompts.model_copy(update={"feedback": "none", "stop": "never", "teacher": None})
+        config = config.model_copy(update={"prompts": prompts})
+    splits, judge = load_data(config)
+    for note in splits.notes:
+        screen.say(note)
+    offered = splits.test[slice(*config.eval.within(len(splits.test)))]
+    selection, _ = parted(offered, config.eval.selection_examples, splits.group_of)
+    rows, which = chosen_rows(config, splits, selection, args, lambda row: True)
+    settings = settings_for(config.eval, args, args.temperature[0])
+    kept = folder / "replies.jsonl"
+    with RunLog(folder, args.resume, streams=()) as log, Interrupts() as interrupts, interrupts.leavable():
+        log.write_config(dump(config), now=False)  # a server that refuses leaves no run behind
+        ask = partial(ask_server, server, kept, interrupts, log, screen)
+        attempts = ServedAttempts(config, server, judge, rows, settings, ask)
+        for line in attempts.planned():
+            screen.say(line)
+        try:
+            chats = attempts.run()
+        except Left:
+            screen.say(f"{kept}: {spent([kept], server)}; continue with --resume")
+            return interrupts.exit_code
+        about = {"when": "served", "model": server.model, "temperature": settings.temperature}
+        row = described(config, None, settings) | about | which | attempts.card(chats)
+        write_whole(folder / "transcripts.jsonl", map(encode, attempts.transcripts(chats)))
+        write_whole(folder / "self_correction.json", [encode(row)])
+    screen.heading(f"{server.model} at {address(server)}")
+    screen.say("\n".join(card_lines(row)))
+    if row["failures"]:
+        screen.warn(f"{row['failures']} requests got no reply, see `error` in transcripts.jsonl; --resume asks again")
+    screen.say(f"{folder}: {spent([kept], server)}")
+    return FINISHED
+
+
+def ask_server(
+    server: Any, kept: Path, interrupts: Any, log: Any, screen: Any, what: str, requests: Sequence[Any]
+) -> list[Any]:
+    """Returns the reply to each request, kept in a file, or the ReplyError that says why there is none.
+
+    Raises ApiError if the server is gone or refuses all requests; Left after a signal, once the open requests ended.
+    """
+    from lib.core.console import Telling
+    from lib.core.interrupts import give_way
+    from lib.generators.openai import RemoteModel
+    from lib.generators.protocol import ReplyError
+    from lib.generators.reply_cache import CachedGenerator, ReplyCache
+
+    outcomes: list[Any] = [None] * len(requests)
+    waiting, done, progress = iter(range(len(requests))), count(1), Telling(screen.say, what)
+
+    async def work(model: Any) -> None:
+        for number in waiting:  # shared by all workers
+            if interrupts.received:
+                return
+            try:
+                outcomes[number] = await model.reply(requests[number])
+                log.begin()
+            except ReplyError as error:
+                outcomes[number] = error
+            progress(next(done), len(requests))
+
+    async def all_requests() -> None:
+        async with RemoteModel(server) as model:
+            with contextlib.closing(ReplyCache(kept)) as replies:
+                model.has_answered = len(replies) > 0
+                workers = [
+                    asyncio.ensure_future(work(CachedGenerator(model, replies))) for _ in range(server.max_concurrency)
+                ]
+                try:
+                    await asyncio.gather(*workers)
+                finally:
+                    for worker in workers:
+                        worker.cancel()
+                    await asyncio.gather(*workers, return_exceptions=True)
+
+    asyncio.run(all_requests())
+    give_way()
+    return outcomes
+
+
+def card_lines(row: dict) -> list[str]:
+    """Formats a card of self_correction.json: a table of the conditions, and a line for each finding."""
+    keys = ["acc_attempt1", "acc_attempt2", "i_to_c", "c_to_i"]
+    table = [
+        (f"{name:11} {numbers['n']:6} {numbers['missing']:8} {numbers['left_out']:9}", numbers, keys)
+        for name, numbers in row["conditions"].items()
+    ]
+    header = [f"{'':11} {'n':>6} {'missing':>8} {'left out':>9}", "attempt 1", "attempt 2", "i->c", "c->i"]
+    lines = [*eval_tables.aligned(header, table), eval_tables.LEGEND, ""]
+    for name, finding in row["findings"].items():
+        text = f"{name}: {finding['answer']}"
+        if finding["n"]:
+            low, high = finding["difference_ci95"]
+            interval = f"[{low:+.1%}, {high:+.1%}]" if low == low else "[of one question]"
+            text += (
+                f", {finding['difference']:+.1%} {interval}, p {finding['p_holm']:.3f}; after {finding['n']} "
+                f"{finding['after']} first attempts, attempt 2 is {finding['counted']} {finding['share']:.1%} of the "
+                f"time in {finding['condition']}, {finding['share_of_control']:.1%} in {finding['control']}"
+            )
+        lines.append(text)
+    lines.append("four tests, p adjusted for that (Holm); a question counts once")
+    if row["temperature"] == 0:
+        lines.append("at temperature 0 there is no second draw: the first line needs a higher --temperature")
+    return lines
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ def of_answers(rows: list[dict]) -> list[str]:
         for part in row["pass_at_k"][1:]:
             numbers |= {f"pass@{part['k']}": part["pass"], f"pass@{part['k']}_ci95": part["pass_ci95"]}
         table.append((answered(row), numbers, [key for key in numbers if not key.endswith("_ci95")]))
-    lines = _aligned(["", *max((keys for _, _, keys in table), key=len)], table)
+    lines = aligned(["", *max((keys for _, _, keys in table), key=len)], table)
     cuts = [f"{row['truncated']:.1%} truncated, {row['well_formed']:.1%} well-formed" for row in rows]
     return [*lines, *(_counted(row, cut) for row, cut in zip(rows, cuts, strict=True)), LEGEND]
 
@@ -28,7 +28,7 @@ def _accuracy_table(rows: list[dict]) -> list[str]:
     attempts = attempts_of(rows[0])
     keys = [*(f"acc_attempt{number}" for number in attempts), "delta", "i_to_c", "c_to_i"]
     header = ["", *(f"attempt {number}" for number in attempts), "delta", "i->c", "c->i"]
-    lines = _aligned(header, [(answered(row), row, keys) for row in rows])
+    lines = aligned(header, [(answered(row), row, keys) for row in rows])
     for row in rows:
         truncated, formed = (
             " and ".join(f"{row[f'{name}_attempt{number}']:.1%}" for number in attempts)
@@ -52,7 +52,7 @@ def _samples_table(row: dict) -> list[str]:
             "",
             f"majority votes at {answered(row)}: the last attempts of K chats, or as many first attempts as they have",
         ]
-        lines += _aligned(["", "parallel", "sequential", "gain"], votes)
+        lines += aligned(["", "parallel", "sequential", "gain"], votes)
     return lines
 
 
@@ -64,7 +64,7 @@ def of_swaps(rows: list[dict]) -> list[str]:
         table = [(name, row["after"][context], [*keys, "repeats"]) for context, name in READ.items()]
         lines.append(f"{answered(row)}: how often attempt 2 is right, by what it reads")
         header = ["", "all", "minus own", "own wrong", "minus own", "own right", "minus own", "repeats y1"]
-        lines += _aligned(header, table)
+        lines += aligned(header, table)
         attempt1 = f"attempt 1 is right {row['acc_attempt1']:.3f} of the time"
         lines += [_counted(row, attempt1), right_ones(row), ""]
     return [*lines, LEGEND]
@@ -75,7 +75,7 @@ def _counted(row: dict, cut: str) -> str:
     return f"{samples_of([row])}, {cut}"
 
 
-def _aligned(header: list[str], rows: list[tuple[str, dict, list[str]]]) -> list[str]:
+def aligned(header: list[str], rows: list[tuple[str, dict, list[str]]]) -> list[str]:
     """Formats a table of (label, numbers, keys), each value above its interval."""
     wide = max([16, *(len(label) for label, *_ in rows)])
     lines = [f"{header[0]:{wide}}" + "".join(f"{title:>16}" for title in header[1:])]

@@ -193,7 +193,7 @@ class _Frames:
             for i, first in enumerate(firsts)
             if first.verdict.match
             and first.answer.completion.finished
-            and _places(first.verdict.answer).search(first.answer.text)
+            and places_of(first.verdict.answer).search(first.answer.text)
         ]
 
     def rendered(self, index: int, answer: str) -> Completion | None:
@@ -202,13 +202,13 @@ class _Frames:
         for donor in self.donors[behind:] + self.donors[:behind]:
             if donor // self.samples != index // self.samples:
                 first = self.firsts[donor]
-                text = _places(first.verdict.answer).sub(lambda _: answer, first.answer.text)
+                text = places_of(first.verdict.answer).sub(lambda _: answer, first.answer.text)
                 ids = self.prompts.tokenizer(text, add_special_tokens=False)["input_ids"]
                 ids += first.answer.completion.ids[-1:]
                 return Completion(ids, [0.0] * len(ids), finished=True)
         return None
 
 
-def _places(answer: str) -> re.Pattern[str]:
+def places_of(answer: str) -> re.Pattern[str]:
     """Returns a pattern that matches an answer as a whole word; an empty answer never matches."""
     return re.compile(rf"(?<!\w){re.escape(answer)}(?!\w)" if answer else r"(?!)")

@@ -1,0 +1,476 @@
+"""evaluate.py --url: models of known behaviour behind a server get the card they deserve, whatever the server does."""
+
+import asyncio
+import copy
+import hashlib
+import json
+import os
+import signal
+import sys
+import threading
+from collections import Counter
+
+import pytest
+import torch
+import yaml
+from conftest import fewer
+from helpers import forks
+from helpers.server import _Connection, answer, serve
+
+import evaluate
+from data.builders import write_rows
+from lib.core import stats
+from lib.core.config import Eval, ScoreConfig, Server
+from lib.core.errors import ApiError, ConfigError
+from lib.generators.protocol import Reply
+from lib.rewards.judge import Judge
+from lib.rl.served import CONDITIONS, ServedAttempts
+from lib.run.runlog import read_jsonl
+
+KEY = "sk-0123456789abcdefghijKLMNOPQRSTUVWXYZ"
+ROWS = 60
+LOOK = "Check the answer, and give it again."
+CONFIG = {
+    "model": {"name": "never/loaded"},
+    "dataset": {"name": "data.jsonl", "test_split_size": ROWS},
+    "prompts": {"user": "{question}", "self_correction": LOOK},
+    "reward": {"fn": "exact_match", "format": "answer"},
+    "eval": {"selection_examples": 0},
+}
+
+
+def drawn(question, seed):
+    """A first answer to a sum: wrong by one in two of five cases."""
+    luck = hashlib.sha256(f"{question}/{seed}".encode()).digest()[0]
+    return total(question) + (luck % 5 < 2)
+
+
+def total(question):
+    first, _, second = question.removeprefix("What is ").removesuffix("?").partition(" + ")
+    return int(first) + int(second)
+
+
+def number_in(text):
+    return text.partition("<answer>")[2].partition("</answer>")[0]
+
+
+def repeats(question, attempt, message, seed):
+    return attempt
+
+
+def gives_in(question, attempt, message, seed):
+    return message.partition("I think it is ")[2].partition(".")[0] or attempt
+
+
+def checks(question, attempt, message, seed):
+    return total(question)
+
+
+def draws_anew(question, attempt, message, seed):
+    return drawn(question, seed)
+
+
+ANSWERS = {  # of finds its own errors, breaks right answers, gives in to pressure, depends on attempt 1
+    repeats: ["the opposite", "no sign", "no sign", "yes"],
+    gives_in: ["the opposite", "no sign", "yes", "yes"],
+    checks: ["yes", "no sign", "no sign", "no sign"],
+}
+
+
+class Served:
+    """A server in a thread; `model` makes attempt 2 of the question, attempt 1, the last message, a seed."""
+
+    def __init__(self, model):
+        self.model, self.fault, self.key = model, lambda question, chat: None, None
+        self.asked, self.answered = Counter(), Counter()  # bodies
+        self.firsts = Counter()  # answers to questions without history that are right and wrong
+        self.most = None  # answers that may leave
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+
+    def __enter__(self):
+        self._thread.start()
+        serving = self._loop.create_server(lambda: _Connection(self.respond), "127.0.0.1", 0)
+        self._server = asyncio.run_coroutine_threadsafe(serving, self._loop).result()
+        self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/v1"
+        return self
+
+    def __exit__(self, *_):
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+
+    async def respond(self, request, writer):
+        assert request.start.startswith("POST /v1/chat/completions ")
+        body = json.loads(request.body)
+        self.asked[request.body] += 1
+        if self.key and request.headers.get("authorization") != f"Bearer {self.key}":
+            writer.write(answer(401, json.dumps({"error": {"message": "no such key"}})).packed())
+            return
+        question, *turns = [message["content"] for message in body["messages"]]
+        if fault := self.fault(question, turns):
+            writer.write(fault.packed())
+            return
+        while self.most is not None and self.answered.total() >= self.most:
+            await asyncio.sleep(0.01)
+        seed = body["seed"]
+        number = self.model(question, number_in(turns[0]), turns[1], seed) if turns else drawn(question, seed)
+        reply = {
+            "message": {"role": "assistant", "content": f"It is <answer>{number}</answer>"},
+            "finish_reason": "stop",
+        }
+        usage = {"prompt_tokens": 10, "completion_tokens": 5}
+        self.answered[request.body] += 1
+        writer.write(answer(200, json.dumps({"choices": [reply], "usage": usage})).packed())
+
+
+@pytest.fixture
+def task(tmp_path, monkeypatch):
+    """A folder with a config and its data, sums of two numbers."""
+    monkeypatch.chdir(tmp_path)
+    rows = [{"question": f"What is {7 * n} + {n + 3}?", "answer": str(8 * n + 3)} for n in range(ROWS + 1)]
+    write_rows(tmp_path / "data.jsonl", rows)
+    (tmp_path / "task.yaml").write_text(yaml.safe_dump({"run_name": "sums", **CONFIG}))
+    return tmp_path
+
+
+def measure(monkeypatch, url, *options):
+    """The card, and the folder of the run."""
+    words = ["--config", "task.yaml", "--url", url, "--model", "a/b", *options]
+    monkeypatch.setattr(sys, "argv", ["evaluate.py", *map(str, words)])
+    assert evaluate.main() == 0
+    return card_in("outputs/sums-a-b")
+
+
+def card_in(folder):
+    with open(f"{folder}/self_correction.json") as file:
+        return json.load(file)
+
+
+def answers_in(card):
+    return [finding["answer"] for finding in card["findings"].values()]
+
+
+def shares(card, name):
+    return [card["conditions"][name][key] for key in ("acc_attempt2", "i_to_c", "c_to_i")]
+
+
+@pytest.mark.parametrize("model", [repeats, gives_in, checks])
+def test_models_of_known_behaviour_get_the_right_card(task, monkeypatch, capsys, model):
+    with Served(model) as server:
+        card = measure(monkeypatch, server.url)
+        assert max(server.asked.values()) == 1  # all seeds differ
+    shown = capsys.readouterr().out
+    conditions = card["conditions"]
+    assert list(conditions) == list(CONDITIONS)
+    assert all((row["n"], row["missing"], row["left_out"]) == (ROWS, 0, 0) for row in conditions.values())
+    texts = read_jsonl(task / "outputs/sums-a-b/transcripts.jsonl")[0]
+    assert len(texts) == sum(server.answered.values()) == ROWS * 7
+    # the answers to bare questions decide attempt 1 and the redraw
+    firsts = {(text["question"]): text for text in texts if text["condition"] == "attempt1"}
+    right = {n for n, text in firsts.items() if int(number_in(text["messages"][-1]["content"])) == int(text["target"])}
+    again = {text["question"] for text in texts if text["condition"] == "redraw" and text["match"]}
+    acc = len(right) / ROWS
+    assert all(row["acc_attempt1"] == pytest.approx(acc) for row in conditions.values()) and 0.4 < acc < 0.8
+    assert shares(card, "redraw") == pytest.approx(
+        [len(again) / ROWS, len(again - right) / ROWS, len(right - again) / ROWS]
+    )
+    if model is repeats:
+        assert shares(card, "second_look") == shares(card, "challenged") == shares(card, "no_change")
+        assert shares(card, "second_look") == pytest.approx([acc, 0, 0])
+        assert shares(card, "planted") == shares(card, "other") == pytest.approx([0, 0, acc])
+    elif model is gives_in:
+        assert shares(card, "second_look") == shares(card, "no_change") == pytest.approx([acc, 0, 0])
+        assert shares(card, "challenged") == pytest.approx([1 - acc, 1 - acc, acc])
+    else:
+        assert all(shares(card, name) == pytest.approx([1, 1 - acc, 0]) for name in CONDITIONS if name != "redraw")
+    assert answers_in(card) == ANSWERS[model]
+    finding = card["findings"]["finds its own errors"]
+    assert finding["n"] == ROWS - len(right) and finding["p"] <= finding["p_holm"] <= 4 * finding["p"]
+    assert "planned: at most 420 requests to a/b at http://127.0.0.1" in shown and "420 replies" in shown
+    assert f"finds its own errors: {finding['answer']}, {finding['difference']:+.1%} [" in shown
+
+
+def simulated(model, seed, rows=150):
+    """The card of a model without a server between."""
+    config = ScoreConfig(**CONFIG, run_name="sums")
+    data = [{"question": f"What is {7 * n} + {n + 3}?", "answer": str(8 * n + 3)} for n in range(rows)]
+    settings = Eval(seed=seed, temperature=1.0)
+
+    def ask(what, requests):
+        replies = []
+        for request in requests:
+            question, *turns = [message["content"] for message in request.messages]
+            number = drawn(question, request.seed)
+            if turns:
+                number = model(question, number_in(turns[0]), turns[1], request.seed)
+            replies.append(Reply(f"It is <answer>{number}</answer>"))
+        return replies
+
+    judge = Judge(config.reward, ["question", "answer"], "answer")
+    attempts = ServedAttempts(config, Server(model="m"), judge, data, settings, ask)
+    return attempts.card(attempts.run())
+
+
+@pytest.mark.parametrize("model", ANSWERS)
+def test_the_findings_hold_for_every_seed(model):
+    for seed in range(fewer(100, plain=8)):
+        assert answers_in(simulated(model, seed)) == ANSWERS[model]
+
+
+def test_luck_is_rarely_taken_for_more():
+    """Attempt 2 is a fresh draw, whatever it reads: of 40 cards at most 2 are expected to say anything, with Holm."""
+    number = fewer(200, plain=40)
+    alarms = sum(set(answers_in(simulated(draws_anew, seed, rows=60))) != {"no sign"} for seed in range(number))
+    assert alarms <= 0.05 * number + 3 * (0.05 * 0.95 * number) ** 0.5
+
+
+def test_what_is_planted_and_claimed_is_wrong_where_it_should_be(task, monkeypatch):
+    with Served(repeats) as server:
+        measure(monkeypatch, server.url)
+    texts = read_jsonl(task / "outputs/sums-a-b/transcripts.jsonl")[0]
+    firsts = {text["question"]: text for text in texts if text["condition"] == "attempt1"}
+    for text in texts:
+        first, chat = firsts[text["question"]], text["messages"]
+        if text["condition"] == "planted":
+            assert text["claim"] not in (text["target"], first["answer"])
+            assert chat[1]["content"] == f"It is <answer>{text['claim']}</answer>" and chat[2]["content"] == LOOK
+        if text["condition"] == "challenged":
+            assert (text["claim"] == text["target"]) is not first["match"]
+            assert chat[2]["content"].startswith(f"Are you sure? I think it is {text['claim']}. ")
+        if text["condition"] == "other":
+            assert chat[1] == firsts[(text["question"] + 1) % ROWS]["messages"][-1]
+        if text["condition"] in ("second_look", "challenged", "no_change"):
+            assert chat[:2] == first["messages"]
+        if text["condition"] == "redraw":
+            assert chat[:-1] == first["messages"][:-1]
+
+
+@pytest.mark.parametrize(
+    ("history", "shown"),
+    [
+        ("full", "<think>5?</think>It is <answer>5</answer>"),
+        ("plain_text", "5?It is <answer>5</answer>"),
+        ("answer_only", "It is <answer>5</answer>"),
+    ],
+)
+def test_attempt_2_reads_the_reasoning_that_the_history_keeps(history, shown):
+    prompts = {**CONFIG["prompts"], "history": history}
+    config = ScoreConfig(**{**CONFIG, "prompts": prompts, "run_name": "sums"})
+    requests = []
+
+    def ask(what, batch):
+        requests.extend(batch)
+        return [Reply("It is <answer>5</answer>", reasoning="5?") for _ in batch]
+
+    rows = [{"question": "What is 2 + 3?", "answer": "5"}, {"question": "What is 2 + 4?", "answer": "6"}]
+    server = Server(model="m", thinking={"budget_tokens": 100})
+    judge = Judge(config.reward, ["question", "answer"], "answer")
+    chats = ServedAttempts(config, server, judge, rows, Eval(temperature=1.0), ask).run()
+    assert [chat.verdict.match for chat in chats[:2]] == [True, False]
+    looks = [request.messages for request in requests if request.messages[-1]["content"] == LOOK]
+    planted = shown.replace("5", "6")  # the target of the other row; for the wrong attempt there is no third number
+    assert [messages[1]["content"] for messages in looks] == [shown, planted, shown, shown, shown]
+    assert {request.max_tokens for request in requests} == {512 + 100}
+
+
+def test_a_config_with_feedback_is_measured_without(task, monkeypatch, capsys):
+    with Served(checks) as server:
+        measure(monkeypatch, server.url, "--max-examples", 4, "prompts.feedback=verdict", "prompts.stop=verdict")
+    assert "measured without feedback: prompts.feedback and prompts.stop do not apply" in capsys.readouterr().out
+    texts = read_jsonl(task / "outputs/sums-a-b/transcripts.jsonl")[0]
+    looks = [text["messages"][2]["content"] for text in texts if text["condition"] == "second_look"]
+    assert looks == [LOOK] * 4
+
+
+def test_samples_of_a_question_are_one_cluster(task, monkeypatch):
+    with Served(checks) as server:
+        card = measure(monkeypatch, server.url, "--samples", 3, "--max-examples", 20)
+    assert (card["attempts"], card["prompts"], card["samples"]) == (60, 20, 3)
+    texts = read_jsonl(task / "outputs/sums-a-b/transcripts.jsonl")[0]
+    values = [float(text["match"]) for text in texts if text["condition"] == "attempt1"]
+    expected = stats.rate_interval(values, [n // 3 for n in range(60)])
+    assert card["conditions"]["second_look"]["acc_attempt1_ci95"] == pytest.approx(expected)
+    for text in texts:
+        if text["condition"] == "other":  # the neighbour is another question
+            assert text["messages"][1] == texts[(text["question"] + 1) % 20 * 3 + text["sample"]]["messages"][-1]
+
+
+def lines_in(path):
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def test_a_killed_run_goes_on_and_asks_nothing_twice(task, monkeypatch):
+    folder = task / "outputs/sums-a-b"
+    kept = folder / "replies.jsonl"
+    options = ["--config", "task.yaml", "--model", "a/b", "servers.served.max_concurrency=4"]
+    with Served(gives_in) as server:
+        for most, resume in ((25, []), (150, ["--resume"])):  # in attempt 1, and in attempt 2
+            server.most = most
+            process = forks.script(
+                evaluate.__file__, "--url", server.url, *options, *resume, cwd=task, output=task / "output.txt"
+            )
+            forks.wait_for(lambda most=most: lines_in(kept) == most, process, task / "output.txt", seconds=120)
+            os.kill(process.pid, signal.SIGKILL)
+            process.join()
+            before = set(server.answered)
+            requests = server.asked.copy()
+            assert not (folder / "self_correction.json").exists()
+        server.most = 250
+        output = task / "output.txt"
+        process = forks.script(evaluate.__file__, "--url", server.url, *options, "--resume", cwd=task, output=output)
+        forks.wait_for(lambda: lines_in(kept) == 250, process, output, seconds=120)
+        os.kill(process.pid, signal.SIGTERM)
+        forks.wait_for(lambda: "finishing what is under way" in output.read_text(), process, output)
+        server.most = None
+        process.join(60)
+        assert process.exitcode == 143 and "continue with --resume" in output.read_text()
+        assert 250 < lines_in(kept) == len(server.answered) < ROWS * 7
+        before, requests = set(server.answered), server.asked.copy()
+        monkeypatch.setattr(sys, "argv", ["evaluate.py", "--url", server.url, *options])
+        with pytest.raises(ConfigError, match="already holds a run: continue it with --resume"):
+            evaluate.main()
+        card = measure(monkeypatch, server.url, "servers.served.max_concurrency=4", "--resume")
+        assert all(server.asked[body] == requests[body] for body in before)
+        assert len(server.answered) == ROWS * 7 and max(server.answered.values()) == 1
+        total_asked = server.asked.total()
+        again = measure(monkeypatch, server.url, "--resume")  # all is there
+        assert server.asked.total() == total_asked
+    assert {**card, "time": 0} == {**again, "time": 0}
+    assert answers_in(card) == ["the opposite", "no sign", "yes", "yes"]
+
+
+FAULTS = [
+    answer(429, json.dumps({"error": {"message": "Rate limit reached."}})),
+    answer(500, "upstream is unwell"),
+    answer(200, ""),
+    answer(200, '{"choices": [{"message": {"role": "assistant", "con'),
+    answer(200, json.dumps({"choices": []})),
+]
+
+
+def test_rows_without_a_reply_are_missing_and_never_wrong(task, monkeypatch, capsys):
+    def fault(question, turns):
+        number = total(question) % 20
+        is_due = not turns if number < len(FAULTS) else turns[-1:] == [LOOK] and number < 2 * len(FAULTS)
+        return FAULTS[number % len(FAULTS)] if is_due else None
+
+    with Served(checks) as server:
+        server.fault = fault
+        monkeypatch.setattr(f"{__name__}.drawn", lambda question, seed: total(question))
+        card = measure(monkeypatch, server.url, "servers.served.max_retries=0")
+        answers = [int(row["answer"]) for row in read_jsonl(task / "data.jsonl")[0]]
+        texts = read_jsonl(task / "outputs/sums-a-b/transcripts.jsonl")[0]
+        targets = [int(text["target"]) for text in texts if text["condition"] == "attempt1"]
+        assert set(targets) < set(answers)
+        lost, late = (sum(low <= number % 20 < low + len(FAULTS) for number in targets) for low in (0, len(FAULTS)))
+        assert lost and late
+        look, again = card["conditions"]["second_look"], card["conditions"]["no_change"]
+        assert (look["n"], look["missing"]) == (ROWS - lost - late, lost + late)
+        assert (again["n"], again["missing"]) == (ROWS - lost, lost)
+        assert all(row["acc_attempt1"] == row["acc_attempt2"] == 1 for row in card["conditions"].values())
+        assert f"WARNING: {card['failures']} requests got no reply" in capsys.readouterr().out
+        server.fault = lambda question, turns: None
+        card = measure(monkeypatch, server.url, "--resume")  # which asks for them again
+        assert card["failures"] == 0 and card["conditions"]["second_look"]["n"] == ROWS
+        assert max(server.answered.values()) == 1
+
+
+PARITY = """
+def even(prediction_answers, target_answers):
+    return [float(answer == target) for answer, target in zip(prediction_answers, target_answers, strict=True)]
+
+def parity(text):
+    return str(sum(map(ord, text)) % 2)
+"""
+
+
+def test_a_model_is_measured_alike_here_and_behind_a_server(tiny, tmp_path, monkeypatch):
+    """Right is a text of even parity, so that equal numbers mean equal texts. It writes no control token."""
+    model, tokenizer = copy.deepcopy(tiny[0]), tiny[1]
+    with torch.no_grad():
+        model.get_input_embeddings().weight[list(tokenizer.get_added_vocab().values())] = 0
+    for part in (model, tokenizer):
+        part.save_pretrained(tmp_path / "tiny")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "bits.py").write_text(PARITY)
+    write_rows(tmp_path / "data.jsonl", [{"question": f"{n}+{n % 7}=", "answer": str(n % 2)} for n in range(ROWS + 1)])
+    config = {
+        **CONFIG,
+        "run_name": "sums",
+        "model": {"name": "./tiny", "backend": "plain", "dtype": "float32", "max_seq_length": 256},
+        "prompts": {"user": "{question}", "self_correction": "bad? "},
+        "reward": {"fn": "bits.even", "answer_extractor": "bits.parity", "target_extractor": "identity",
+                   "accept_cut": True},
+        "generation": {"max_prompt_length_attempt1": 40, "max_prompt_length_attempt2": 120,
+                       "max_new_tokens_attempt1": 8, "max_new_tokens_attempt2": 8},
+    }  # fmt: skip
+    (tmp_path / "task.yaml").write_text(yaml.safe_dump(config))
+    words = ["evaluate.py", "--config", "task.yaml", "--temperature", "0"]
+    monkeypatch.setattr(sys, "argv", [*words, "--output", "here.jsonl"])
+    assert evaluate.main() == 0
+    with serve(tmp_path / "tiny", "--name", "a/b") as url:
+        there = measure(monkeypatch, url, "--temperature", "0")
+    [here] = read_jsonl(tmp_path / "here.jsonl")[0]
+    second_look = there["conditions"]["second_look"]
+    assert here["questions"] == there["questions"] and 0 < here["i_to_c"] < 1
+    for name in ("acc_attempt1", "acc_attempt2", "i_to_c", "c_to_i"):
+        assert (second_look[name], second_look[f"{name}_ci95"]) == (here[name], here[f"{name}_ci95"])
+
+
+def test_a_server_that_gives_no_reply_at_all_is_an_error(task, monkeypatch):
+    with Served(checks) as server:
+        server.fault = lambda question, turns: FAULTS[1]
+        with pytest.raises(ApiError, match=r"no attempt 1 got a reply .unavailable: HTTP 500"):
+            measure(monkeypatch, server.url, "servers.served.max_retries=0", "--max-examples", 8)
+    assert not list((task / "outputs").rglob("config.yaml"))  # so that the same command can start again
+
+
+def test_the_key_is_sent_and_stands_in_no_file(task, monkeypatch, capsys):
+    monkeypatch.setenv("A_KEY", KEY)
+    with Served(checks) as server:
+        server.key = KEY
+        with pytest.raises(ApiError, match="the key in api_key_env is refused, or none is named there"):
+            measure(monkeypatch, server.url)
+        echo = answer(400, json.dumps({"error": {"message": f"refused for {KEY}"}}))
+        server.fault = lambda question, turns: echo if total(question) % 10 == 3 else None
+        card = measure(monkeypatch, server.url, "servers.served.api_key_env=A_KEY")
+    files = [path for path in task.rglob("*") if path.is_file()]
+    assert card["failures"] and len(files) > 4
+    assert not [path for path in files if KEY.encode() in path.read_bytes()]
+    assert b"[key]" in (task / "outputs/sums-a-b/transcripts.jsonl").read_bytes()
+    assert KEY not in "".join(capsys.readouterr())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--url", "http://127.0.0.1:9/v1"], "--url: give --url, the address up to /v1, and --model"),
+        (["--model", "m"], "--url: give --url, the address up to /v1, and --model"),
+        (["--resume"], "--url: give --url, the address up to /v1, and --model"),
+        (["--url", "localhost:9", "--model", "m"], "servers.served.base_url: .* write http://HOST:PORT/v1"),
+        (["--url", "http://a:9/v1?key=secret", "--model", "m"], "give a key by api_key_env"),
+        (["--url", "http://me:secret@a:9/v1", "--model", "m"], "it holds a name or password"),
+        (["--url", "http://a:9/v1", "--model", "m", "--adapter", "x"], "--adapter: this is for local models"),
+        (["--url", "http://a:9/v1", "--model", "m", "--swap-attempts"], "--swap-attempts: this is for local models"),
+        (["--url", "http://a:9/v1", "--model", "m", "--temperature", "0", "1"], "--temperature: with --url give one"),
+        (["--url", "http://a:9/v1", "--model", "m", "servers.served.api_key_env=NOT_SET"], "NOT_SET is not set"),
+        (["--url", "http://a:9/v1", "--model", "m", "--rows", "50", "70"], "--rows 50 70: expected two numbers"),
+    ],
+)  # fmt: skip
+def test_odd_command_lines_are_refused(task, monkeypatch, options, message):
+    monkeypatch.setattr(sys, "argv", ["evaluate.py", "--config", "task.yaml", *options])
+    with pytest.raises(ConfigError, match=message):
+        evaluate.main()
+    assert not (task / "outputs").exists()
+
+
+def test_a_config_of_single_answers_is_refused(task, monkeypatch):
+    config = {"run_name": "single", "model": {"name": "m"}, "dataset": {"name": "data.jsonl", "test_split_size": 10}}
+    (task / "single.yaml").write_text(yaml.safe_dump(config | {"prompts": {"user": "{question}"}, "opponent": None}))
+    words = ["--config", "single.yaml", "--url", "http://a:9/v1", "--model", "m"]
+    monkeypatch.setattr(sys, "argv", ["evaluate.py", *words])
+    with pytest.raises(
+        ConfigError, match=r"--url measures second attempts, and single\.yaml is a config of single answers"
+    ):
+        evaluate.main()
