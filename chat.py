@@ -172,12 +172,12 @@ def local(chat: Conversation, adapter: Path | None) -> Callable:
     from lib.generators.native import generate
     from lib.model.loading import attach, load_base, start_backend
     from lib.model.policy import Policy, stop_ids
-    from lib.rl.task import prompts_of
+    from lib.rl.task import load_prompts
     from lib.run.adapter_files import load_adapter
 
     settings, backend = chat.config.model, start_backend(chat.config.model)
     base, tokenizer = load_base(settings, backend)
-    chat.prompts = prompts_of(chat.config, tokenizer)
+    chat.prompts = load_prompts(chat.config, tokenizer)
     policy = Policy(attach(base, settings, backend, chat.config.seed), 1.0, backend)
     if adapter:
         load_adapter(policy.model, adapter, settings.name)
@@ -199,10 +199,10 @@ def served(chat: Conversation, args: argparse.Namespace) -> Callable:
     from lib.generators.protocol import Reply, Request
     from lib.generators.remote import Remote
     from lib.model.loading import load_skeleton
-    from lib.rl.task import prompts_of
+    from lib.rl.task import load_prompts
 
     tokenizer = load_skeleton(chat.config.model)[1]
-    chat.prompts = prompts_of(chat.config, tokenizer)
+    chat.prompts = load_prompts(chat.config, tokenizer)
     kwargs = chat.config.model.chat_template_kwargs
     server = Server(
         base_url=args.url, model=args.model, api_key_env=args.api_key_env, max_retries=1,
