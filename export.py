@@ -164,16 +164,16 @@ def script_of(config: ScoreConfig) -> str:
     review = AskReview(prompts)
     then = [review.ask, review.then] if prompts.reviewed_by else [prompts.self_correction]
     unseen = {"full": "", "answer_only": THINK_BLOCK.pattern, "plain_text": "</?think>"}[prompts.history]
-    kwargs = config.model.chat_template_kwargs
+    kwargs, columns = config.model.chat_template_kwargs, list(dict.fromkeys(columns_of(prompts.user)))
     shown = {
-        "system": prompts.system, "user": prompts.user, "columns": columns_of(prompts.user), "then": then,
+        "system": prompts.system, "user": prompts.user, "columns": columns, "then": then,
         "max_tokens": turns[: len(then) + 1], "unseen": unseen,
         "more": {"chat_template_kwargs": kwargs} if kwargs else {},
     }  # fmt: skip
     template = Path(__file__).with_name("lib") / "run" / "two_attempts.jinja"
     return Template(template.read_text("utf-8"), undefined=StrictUndefined, keep_trailing_newline=True).render(
         {name: repr(value) for name, value in shown.items()}, temperature=config.generation.temperature,
-        example=" ".join(map(str.upper, columns_of(prompts.user))),
+        example=" ".join(map(str.upper, columns)),
     )  # fmt: skip
 
 
@@ -270,7 +270,7 @@ def modelfile(tokenizer: Any, config: RLConfig, stops: list[str]) -> str:
     """Returns Ollama's Modelfile. Its template, in Go's language, has the system message of training in it."""
     lines = ["FROM ./model.gguf", "PARAMETER temperature 0", f"PARAMETER num_ctx {config.model.max_seq_length}"]
     lines += [f"PARAMETER stop {json.dumps(stop, ensure_ascii=False)}" for stop in stops]
-    turns = ["FIRST QUESTION", "ANSWER", "SECOND QUESTION"]
+    turns = ["6f1d FIRST QUESTION", "6f1d ANSWER", "6f1d SECOND QUESTION"]  # which no prompt has
     system = getattr(config.prompts, "system", "")
     chat = [{"role": role, "content": text} for role, text in zip(("user", "assistant", "user"), turns, strict=True)]
     whole = render(tokenizer, with_system(chat, system), config.model.chat_template_kwargs)
@@ -281,7 +281,7 @@ def modelfile(tokenizer: Any, config: RLConfig, stops: list[str]) -> str:
         f'{head.removeprefix(bos)}{{{{ range .Messages }}}}{{{{ if eq .Role "user" }}}}{{{{ .Content }}}}{opening}'
         f'{{{{ else if eq .Role "assistant" }}}}{{{{ .Content }}}}{closing}{{{{ end }}}}{{{{ end }}}}'
     )
-    is_regular = opening == again and '"""' not in template
+    is_regular = opening == again and '"""' not in template and "{{" not in head + opening + closing
     lines.append(f'TEMPLATE """{template}"""' if is_regular else "# Ollama takes the chat template of model.gguf")
     return "\n".join([*lines, ""])
 

@@ -205,6 +205,8 @@ class _Continuous:
         self.head = policy.head_at(decoding.temperature or 1.0)
         self.stops = torch.tensor(sorted(decoding.stop_ids), device=policy.device)
         self.done: dict[TreePath, Completion] = {}
+        self.decoder: Any = None
+        self.members: list[_Member | None] = []  # by row; None where it has ended
 
     @torch.no_grad()
     def run(self, turns: dict[TreePath, Turn]) -> dict[TreePath, Completion]:
@@ -219,7 +221,7 @@ class _Continuous:
     def _decode(self, rows: int) -> dict[TreePath, Completion]:
         self.decoding = dataclasses.replace(self.decoding, rows=rows)
         self.decoder = Decoder(self.policy.backbone, rows, self.decoding.columns, self.forward)
-        self.members: list[_Member | None] = []  # by row; None where it has ended
+        self.members = []
         self.rows = _Rows.new([], self.width, self.decoding, self.decoder.device)
         self.widest = 1  # columns at the next step
         while self.waiting or any(self.members):
@@ -232,7 +234,7 @@ class _Continuous:
 
     def _decode_anew(self, rows: int) -> dict[TreePath, Completion]:
         """Decodes what is not done yet, from its beginning: the rows and what they held are lost."""
-        del self.decoder  # and its slab, before there is another
+        self.decoder = None  # nor its slab, before there is another
         waiting = [dataclasses.replace(turn, row=None, held=0) for turn in self.waiting]
         for member in filter(None, self.members):
             (*path, copy), turn = member.path, dataclasses.replace(member.turn, copies=member.path[-1] + 1)

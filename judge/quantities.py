@@ -333,7 +333,7 @@ def _named_unit(words: list[re.Match]) -> str:
         name, factor = word[1].lower(), _FACTORS.get(word[1].lower())
         if factor and index < len(words) - 1:
             power = factor
-        elif name in ("per", "a", "an"):
+        elif name == "per":
             if not unit:  # $5 per hour counts as dollars
                 return ""
             per = True

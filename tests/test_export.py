@@ -130,7 +130,7 @@ def by_ollama(template, messages):
 
 
 @pytest.mark.parametrize("chat_template", [TEMPLATE, CHATML], ids=["ours", "with a system message of its own"])
-@pytest.mark.parametrize("system", ["", "be brief"])
+@pytest.mark.parametrize("system", ["", "end with ANSWER"])
 def test_ollamas_file_says_what_the_chat_template_says(chat_template, system):
     words = [f"prompts.system={system}"] if system else []
     config = load(ScoreConfig, ROOT / "configs/tiny_sums.yaml", words)
@@ -156,6 +156,8 @@ def test_a_template_that_ollama_cannot_follow_is_left_to_the_model():
     numbered = TEMPLATE.replace("{{", "{{ loop.index0 if loop is defined else 0 }}{{", 1)
     text = export.modelfile(build_tokenizer(FromScratch(**SCRATCH), numbered), config, [])
     assert "TEMPLATE" not in text and text.endswith("# Ollama takes the chat template of model.gguf\n")
+    config = load(ScoreConfig, ROOT / "configs/tiny_sums.yaml", ["prompts.system='write {{x}}'"])  # Go's braces, too
+    assert "TEMPLATE" not in export.modelfile(build_tokenizer(FromScratch(**SCRATCH), TEMPLATE), config, [])
 
 
 def attempts(script, url, *question):
@@ -184,7 +186,7 @@ def test_two_attempts_needs_nothing_and_says_what_chat_says(inside, capsys):  # 
 
 
 def test_two_attempts_has_the_prompts_of_any_run():
-    words = ["prompts.system=be brief", "prompts.user={question} or {other}?", "prompts.feedback=self",
+    words = ["prompts.system=be brief", "prompts.user={question} or {other}? {question}!", "prompts.feedback=self",
              'prompts.self={ask: "sure?", right: "yes", wrong: "no", max_new_tokens: 9}',
              "model.chat_template_kwargs={enable_thinking: false}", "model.max_seq_length=512",
              "generation.max_prompt_length_attempt2=200"]  # fmt: skip
@@ -195,7 +197,7 @@ def test_two_attempts_has_the_prompts_of_any_run():
     assert made["answers"]("url", "model", "1", "2") == ["answer 1", "answer 2", "answer 3"]
     assert [most for _, most in asked] == [32, 9, 16]
     assert [message["content"] for message in asked[-1][0]] == [
-        "be brief", "1 or 2?", "answer 1", "sure?", "answer 2", "Correct any error.",
+        "be brief", "1 or 2? 1!", "answer 1", "sure?", "answer 2", "Correct any error.",
     ]  # fmt: skip
     assert made["MORE"] == {"chat_template_kwargs": {"enable_thinking": False}}
     for history, seen in (("answer_only", "4"), ("plain_text", "2+24"), ("full", "<think>2+2</think>4")):
@@ -323,3 +325,7 @@ def test_without_the_converter_a_sentence_says_what_to_install(inside, tmp_path)
 def test_settings_keep_no_secret(inside):  # noqa: F811
     tree = yaml.safe_load(Path("merged/rematch.yaml").read_text())
     assert tree["prompts"]["self_correction"] == "?" and "hub" not in tree and "output_dir" not in tree
+    tree["servers"] = {"t": {"model": "m"}}  # as a card shows a server: its address may hold a key
+    Path("merged/rematch.yaml").write_text(yaml.safe_dump(tree))
+    with pytest.raises(ConfigError, match="has no address of the run's servers"):
+        call(export, "merged", "--to", "gguf")

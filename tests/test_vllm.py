@@ -26,7 +26,7 @@ from lib.core.config import FromScratch, Lora, TrainedModel, TrainedSampling, Vl
 from lib.core.errors import ApiError, ConfigError
 from lib.generators import vllm
 from lib.generators.engines import NATIVE, engine_of
-from lib.generators.vllm_server import BASE, RESTARTS, VllmServer, command_line
+from lib.generators.vllm_server import BASE, RESTARTS, Lost, VllmServer, command_line
 from lib.model.loading import attach_tuner
 from lib.model.policy import Inputs, Policy
 from lib.model.scratch import build
@@ -265,6 +265,40 @@ def test_a_killed_server_is_started_again_and_no_row_is_lost(opened):
     assert not [each for each in psutil.process_iter() if each.status() == "zombie" and each.ppid() == os.getpid()]
 
 
+@needs_vllm
+def test_a_server_that_slept_samples_the_same(opened, monkeypatch):
+    engine, policy, said = opened
+    want, before = engine.generate(policy, PROMPTS, DECODING), len(said)
+    monkeypatch.setattr(engine.server, "sleeps", True)  # on a CPU it keeps its memory, and answers nothing
+    for _ in range(2):
+        assert engine.generate(policy, PROMPTS, DECODING) == want
+        assert engine.server._get("/is_sleeping") == {"is_sleeping": True}
+    move(policy.trainable, 0.02, seed=99)
+    check(policy, PROMPTS, engine.generate(policy, PROMPTS, DECODING))
+    engine.server.wake()
+    assert engine.server._get("/is_sleeping") == {"is_sleeping": False} and len(said) == before
+
+
+@needs_vllm
+def test_a_server_that_does_not_sleep_is_ended_and_another_one_started(opened, monkeypatch):
+    engine, policy, said = opened
+    want = engine.generate(policy, PROMPTS, DECODING)
+    monkeypatch.setattr(engine.server, "sleeps", True)
+    monkeypatch.setattr(engine.server, "_restarts", 0)
+    post = engine.server._post
+
+    def refusing(path, *arguments):
+        if path == "/sleep":
+            monkeypatch.setattr(engine.server, "sleeps", False)  # the next server has no such mode on a CPU
+            raise Lost("no answer")
+        return {} if path == "/wake_up" else post(path, *arguments)
+
+    monkeypatch.setattr(engine.server, "_post", refusing)
+    assert engine.generate(policy, PROMPTS, DECODING) == want
+    assert engine.generate(policy, PROMPTS, DECODING) == want
+    assert any("ended with signal 9" in line and "starting another one" in line for line in said)
+
+
 @pytest.fixture
 def impatient(opened, monkeypatch):
     """The same with a server that has ten seconds for a completion."""
@@ -336,18 +370,22 @@ def test_several_processes_share_one_server(folder, monkeypatch):
 
 
 def words_on_a_gpu(folder, monkeypatch, options=()):
-    """The words that start a server where 60 of a GPU's 80 GiB are free."""
+    """The words that start a server on a GPU."""
     policy = policy_of(folder)
     monkeypatch.setattr(Policy, "device", torch.device("cuda"))
-    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _device: (60 * 2**30, 80 * 2**30))
     return command_line(TrainedModel(name="tiny"), Vllm(options=list(options)), policy)
 
 
 def test_on_the_gpu_that_trains_a_server_takes_what_is_left_and_sleeps(folder, monkeypatch):
     words = words_on_a_gpu(folder, monkeypatch)
-    assert words[-3:] == ["--gpu-memory-utilization", "0.65", "--enable-sleep-mode"]  # 60 / 80 less a tenth
-    settings, log = Vllm(), folder / "server.log"
+    assert words[-1] == "--enable-sleep-mode"
+    settings, log = Vllm(python="/bin/echo"), folder / "server.log"
     assert VllmServer(settings, words, log, False, print).sleeps
+    # 60 of the 80 GiB are free when the server starts, less a tenth of the card
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (60 * 2**30, 80 * 2**30))
+    with pytest.raises(ApiError, match="ended"), VllmServer(settings, words, log, False, print):
+        pass
+    assert "--gpu-memory-utilization 0.65 " in log.read_text()
     assert not VllmServer(Vllm(url="http://127.0.0.1:9"), words, log, False, print).sleeps  # it is not ours
 
 
@@ -396,20 +434,6 @@ def test_a_server_is_awake_while_it_is_asked_and_no_longer(folder, tmp_path):
         begin = ["score", *begin] if begin else begin
         assert engine.server.calls == ["wake", *begin, "completion", "completion", "sleep"]
         engine.server.calls.clear()
-
-
-@needs_vllm
-def test_a_server_that_slept_samples_the_same(opened, monkeypatch):
-    engine, policy, said = opened
-    want, before = engine.generate(policy, PROMPTS, DECODING), len(said)
-    monkeypatch.setattr(engine.server, "sleeps", True)  # on a CPU it keeps its memory, and answers nothing
-    for _ in range(2):
-        assert engine.generate(policy, PROMPTS, DECODING) == want
-        assert engine.server._get("/is_sleeping") == {"is_sleeping": True}
-    move(policy.trainable, 0.02, seed=99)
-    check(policy, PROMPTS, engine.generate(policy, PROMPTS, DECODING))
-    engine.server.wake()
-    assert engine.server._get("/is_sleeping") == {"is_sleeping": False} and len(said) == before
 
 
 def test_the_native_engine_is_the_default():

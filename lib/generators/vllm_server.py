@@ -108,10 +108,12 @@ class VllmServer:
             self._post("/wake_up", {})
 
     def sleep(self) -> None:
-        """Frees the server's memory until `wake`. A server that is gone has freed it."""
+        """Frees the server's memory until `wake`: one that does not go to sleep is ended, and `wake` finds it lost."""
         if self.sleeps:
-            with contextlib.suppress(Lost):
+            try:
                 self._post("/sleep", {})
+            except Lost:
+                self._children.signal(signal.SIGKILL)
 
     def score(self, name: str, ids: list[int]) -> list[float]:
         """Returns log-probs of ids[1:] under the base or an adapter, at temperature 1."""
@@ -183,7 +185,11 @@ class VllmServer:
         python = self.settings.python or sys.executable
         command = [python, "-m", "vllm.entrypoints.openai.api_server", "--host", "127.0.0.1", "--port", str(port)]
         environment = (ON_CPU if self._on_cpu else {}) | without_launcher(os.environ) | ENVIRONMENT
-        environment |= {"VLLM_SERVER_DEV_MODE": "1"} if self.sleeps else {}  # or it has no /sleep
+        if self.sleeps:  # asleep during updates, it may have what training leaves once all models are loaded
+            environment["VLLM_SERVER_DEV_MODE"] = "1"  # or it has no /sleep
+            torch.cuda.empty_cache()
+            free, total = torch.cuda.mem_get_info()
+            command += [UTILIZATION, f"{max(0.01, free / total - SPARE):.2f}"]
         self._began = self.log.stat().st_size if self.log.exists() else 0  # a log has the output of all starts
         self.say(f"vllm: starting a server, its output is in {self.log}")
         try:
@@ -282,11 +288,7 @@ def command_line(model: TrainedModel, settings: Vllm, policy: Policy) -> list[st
     if policy.device.type == "cpu":
         words += ["--enforce-eager", "--block-size", "32"]
     elif not any(word.startswith(UTILIZATION) for word in settings.options):
-        # asleep during updates, it may have all but what training holds now, and a gradient and two moments later
-        torch.cuda.empty_cache()
-        free, total = torch.cuda.mem_get_info(policy.device)
-        kept = 3 * sum(weight.nbytes for weight in policy.trainable)
-        words += [UTILIZATION, f"{max(0.01, (free - kept) / total - SPARE):.2f}", SLEEP]
+        words += [SLEEP]
     return [*words, *settings.options]
 
 

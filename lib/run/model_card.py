@@ -45,7 +45,7 @@ TEXTS = {
     "target_extractor", "match", "task_field", "engine", "open_tag", "close_tag", "schedule", "column", "values",
     "value", "on_non_finite", "on_collapse", "level", "beyond", "recipe", "loss", "advantage",
     "length_norm", "kl", "bonus_on", "bonus_to", "baseline", "shown", "direction", "offers", "pick",
-    "use", "server", "modes", "hint_request", "critique_request", "train",
+    "use", "server", "modes", "hint_request", "critique_request", "train", "reading", "final_answer",
 }  # fmt: skip
 COLUMNS = {
     **{f"acc_attempt{number}": f"attempt {number}" for number in range(1, 10)},

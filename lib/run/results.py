@@ -20,7 +20,7 @@ def named_weights(args: argparse.Namespace) -> tuple[Any, Path | None]:
     fine-tuning made has no prompts and stands below an adapter: it needs a `--config`. Raises ConfigError.
     """
     words, config, adapter = list(args.overrides), args.config, None
-    what = Path(words.pop(0)) if words and "=" not in words[0] else None
+    what = Path(words.pop(0)) if words and ("=" not in words[0] or Path(words[0]).exists()) else None
     if what is None and config is None:
         raise ConfigError("nothing is named: give a run, an adapter or a model, or --config FILE for its base")
     if what and (what / "config.json").is_file():
@@ -42,7 +42,10 @@ def named_weights(args: argparse.Namespace) -> tuple[Any, Path | None]:
             f"{what or config}: no config says how to ask it: add --config FILE, the config of a run of train.py or "
             "rl_train_gspo_selfplay.py"
         )
-    return load((SelfPlayConfig, ScoreConfig), config, words), adapter
+    loaded = load((SelfPlayConfig, ScoreConfig), config, words)
+    if config.name == SETTINGS and any(server.base_url is None for server in loaded.servers.values()):
+        raise ConfigError(f"{config}: it has no address of the run's servers, which may hold keys: add --config FILE")
+    return loaded, adapter
 
 
 def newest_adapter(run: Path) -> Path:
