@@ -325,7 +325,8 @@ def reporter(
                 log.write("alarms", asdict(alarm) | done)
                 screen.alarm(alarm)
             log.sync()
-            if action == "stop" and (found := [each for each in alarms if each.begins and each.severity == COLLAPSE]):
+            found = [alarm for alarm in alarms if alarm.begins and alarm.severity == COLLAPSE]
+            if found and action == "stop":
                 raise NumericError(
                     f"step {found[0].step}: {found[0].text}; --resume continues from the last checkpoint, with other "
                     "settings by --allow-config-change; train.on_collapse: warn would continue training"

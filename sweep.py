@@ -444,8 +444,8 @@ def read_run(job: Job, config: SweepConfig) -> dict:
     rows = []
     for row in streams["evaluations"]:
         row = {**without_prompts(row), "global_step": row["step"] + steps.get(row.get("stage"), 0)}
-        row |= {f"pass_at_{each['k']}": each["pass"] for each in row.get("success_at_k", ())}
-        row["tokens"] = sum(each.get("tokens", 0) for each in streams["metrics"] if _is_before(each, row))
+        row |= {f"pass_at_{entry['k']}": entry["pass"] for entry in row.get("success_at_k", ())}
+        row["tokens"] = sum(metrics.get("tokens", 0) for metrics in streams["metrics"] if _is_before(metrics, row))
         is_best = (best.parent.name, best.name) == (f"stage{row.get('stage')}", f"step_{row['step']}")
         rows += [{**row, "when": "best"}, row] if is_best else [row]
     losses = [row for row in streams["metrics"] if "loss" in row]

@@ -195,7 +195,7 @@ def config_of(rules: Rules, run: Path) -> ScoreConfig:
 
 def ambiguous(tree: dict[str, Any]) -> list[str]:
     """Returns the keys with a dot in them: `differences` would take such a key for one of a section."""
-    below = [each for value in tree.values() if isinstance(value, dict) for each in ambiguous(value)]
+    below = [problem for value in tree.values() if isinstance(value, dict) for problem in ambiguous(value)]
     dotted = [f"config.yaml: {key}: a key with a dot in it, expected sections within each other" for key in tree
               if "." in key]  # fmt: skip
     return dotted + below
@@ -205,7 +205,7 @@ def forbidden(rules: Rules, tree: dict[str, Any], besides: tuple[str, ...] = ())
     """Returns what of a resolved config an entry may not choose; `besides` are keys that it may have otherwise."""
 
     def within(key: str, allowed: list[str]) -> bool:
-        return any(f"{key}.".startswith(f"{each}.") for each in allowed)
+        return any(f"{key}.".startswith(f"{prefix}.") for prefix in allowed)
 
     free, start = [*rules.may_differ, *NAMES, *besides], load(ScoreConfig, ROOT / rules.config)
     found = dict(differences(start.model_dump(mode="json"), tree))

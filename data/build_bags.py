@@ -58,9 +58,9 @@ def main() -> None:
     args = command_line()
     rng = random.Random(args.seed)
     bags = distinct_bags(rng)
-    write_rows(args.out / "test.jsonl", (clean_row(each) for each in islice(bags, args.test)))
-    write_rows(args.out / "train.jsonl", (clean_row(each) for each in islice(bags, args.train)))
-    write_rows(args.out / "sft.jsonl", (two_attempts(each, args, rng) for each in islice(bags, args.chats)))
+    write_rows(args.out / "test.jsonl", (clean_row(bag) for bag in islice(bags, args.test)))
+    write_rows(args.out / "train.jsonl", (clean_row(bag) for bag in islice(bags, args.train)))
+    write_rows(args.out / "sft.jsonl", (two_attempts(bag, args, rng) for bag in islice(bags, args.chats)))
     print(f"{args.out}: {args.chats} chats, {args.train} train and {args.test} test questions")
 
 

@@ -127,7 +127,7 @@ def ask_of(task) -> Ask:
             written = native.generate(task.policy, turns, decoding)
             answers = [written[i, 0] for i in range(len(batch))]
             questions = [task.prompts.question(row) for row in batch]
-            scores = task.judge([task.prompts.text(each) for each in answers], batch, questions)
+            scores = task.judge([task.prompts.text(answer) for answer in answers], batch, questions)
             yield [
                 (row | {"model_answer": score.answer, "truncated": not answer.finished}, score.match)
                 for row, score, answer in zip(batch, scores, answers, strict=True)

@@ -155,7 +155,7 @@ def multiplication(rng: random.Random) -> Operation:
 
 def guessed(task: list[Operation], rng: random.Random) -> list[Operation]:
     """Returns a task with some number where it leaves one open."""
-    return [each._replace(operand=rng.choice("123456789")) if each.phrase == VAGUE else each for each in task]
+    return [part._replace(operand=rng.choice("123456789")) if part.phrase == VAGUE else part for part in task]
 
 
 def prompt_of(task: list[Operation]) -> str:

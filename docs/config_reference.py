@@ -74,7 +74,7 @@ def table(kind: type[BaseModel], comments: dict[tuple[str, str], str]) -> str:
     """Returns a table with a row for each key of a section."""
     rows = ["| key | type | default | meaning |", "|---|---|---|---|"]
     for name, field in kind.model_fields.items():
-        owner = next(each for each in kind.__mro__ if name in inspect.get_annotations(each))
+        owner = next(base for base in kind.__mro__ if name in inspect.get_annotations(base))
         meaning = comments.get((owner.__name__, name)) or " ".join(map(summary, sections_in(field.annotation)))
         cells = f"`{name}`", type_of(field), default_of(field), meaning
         rows.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
@@ -95,7 +95,7 @@ def in_words(annotation: Any) -> str:
     """Describes a type for people: bounds after it, alternatives joined by "or"."""
     origin, parts = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        facts = [fact for each in parts[1:] for fact in getattr(each, "metadata", [each])]
+        facts = [fact for part in parts[1:] for fact in getattr(part, "metadata", [part])]
         bounds = [
             f" {sign} {getattr(fact, name):g}" for fact in facts for name, sign in BOUNDS.items() if hasattr(fact, name)
         ]

@@ -116,7 +116,7 @@ def evidence(number: int, run: RunFolder, row: dict, rollouts: Rollouts) -> Evid
         moment = rollouts.moments[unit["moment"]]
         if moment["run"] == number and begin <= moment["step"] <= step and unit["flags"] & bits == bits:
             texts = own_texts(unit["body"]["texts"])
-            faulty = [each for each in texts if "malformed" in each and (each.get("match") or not wanted >= PAID)]
+            faulty = [text for text in texts if "malformed" in text and (text.get("match") or not wanted >= PAID)]
             text = (faulty or texts[-1:])[0]
             found.append((text.get("advantage") or 0.0, moment["step"], unit["id"], text))
     filters = ",".join(flag for flag in FLAGS if flag in wanted)

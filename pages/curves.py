@@ -26,7 +26,7 @@ def chart_data(chart: LineChart, runs: Sequence[RunFolder]) -> dict[str, Any] | 
     series is their mean and `runs` has each.
     """
     lines = {key: [points(chart, run, key) for run in runs] for key in chart.series}
-    steps = sorted({point.step for each in lines.values() for line in each for point in line})
+    steps = sorted({point.step for series in lines.values() for line in series for point in line})
     if not steps:
         return None
     series = [one_series(chart, lines[key], steps, *look) for key, look in chart.series.items() if any(lines[key])]

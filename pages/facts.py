@@ -138,10 +138,10 @@ def shown(value: Any) -> str:
 def differing_settings(runs: Sequence[RunFolder]) -> PageSection:
     """Returns the section of the config keys in which the runs differ."""
     flats = [flat(without_secrets(run.config)) for run in runs]
-    keys = dict.fromkeys(key for each in flats for key in each)
+    keys = dict.fromkeys(key for settings in flats for key in settings)
     lines = []
     for key in keys:
-        values = [each.get(key, "–") for each in flats]
+        values = [settings.get(key, "–") for settings in flats]
         if len(set(values)) > 1:
             lines.append(line_of(key, values))
     note = "Keys of the configs that are not the same in all runs."

@@ -80,8 +80,8 @@ def render(**context: Any) -> str:
     """Renders the page. Its own scripts alone may run, and only a live page may ask its server: the policy says so."""
     scripts = [(HERE / "static" / name).read_text(encoding="utf-8") for name in SCRIPTS]
     styles = [(HERE / "static" / name).read_text(encoding="utf-8") for name in STYLES]
-    hashes = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(each.encode()).digest()).decode()}'"
-                      for each in scripts)  # fmt: skip
+    hashes = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+                      for script in scripts)  # fmt: skip
     policy = f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src {hashes}"
     policy += "; connect-src 'self'" if context["live"] else ""
     return (

@@ -185,7 +185,7 @@ def tokens_of(noted: object, text: str) -> dict[str, Any] | None:
         return None
     sizes = noted.get("sizes")
     lists = [sizes, *(noted[name] for name in ("logp", "gap", "ratio") if name in noted)]
-    if not all(isinstance(each, list) and len(each) == len(lists[0]) for each in lists):
+    if not all(isinstance(values, list) and len(values) == len(lists[0]) for values in lists):
         return None
     if not all(isinstance(size, int) and size >= 0 for size in sizes) or sum(sizes) != len(text):
         return None

@@ -42,7 +42,7 @@ class RunFolder:
     def is_free(self) -> bool:
         """True if the config declares no format, so that whatever has an answer counts as well-formed."""
         reward = self.config.get("reward") or {}
-        return {each.get("format") for each in (reward.get("by_task") or {"": reward}).values()} == {"free"}
+        return {section.get("format") for section in (reward.get("by_task") or {"": reward}).values()} == {"free"}
 
     @property
     def milestones(self) -> list[dict]:
@@ -56,7 +56,7 @@ class RunFolder:
     def table(self) -> list[dict]:
         """Returns the milestones, each with its greedy evaluation, and after a stage's last one the stage's best."""
         rows = [
-            row for each in self.evaluations for row in (each, *(g for g in self.greedy if moment(g) == moment(each)))
+            row for main in self.evaluations for row in (main, *(g for g in self.greedy if moment(g) == moment(main)))
         ]
         shown = {moment(row) for row in self.milestones}
         return [row for row in with_best(rows, self.best_of) if row["when"] == "best" or moment(row) in shown]

@@ -231,7 +231,7 @@ def paid_without_form(runs: Sequence[RunFolder]) -> list[LineChart]:
     for form in dict.fromkeys(map(form_of_run, runs)):
         key, lacks = (f"paid_outside_{form}", FORMS[form]) if form else ("malformed_paid", "the declared format")
         series = of_attempts(key) | {key: ("answers", "two")}
-        if any(row.get(each) for run in runs for row in run.metrics for each in series):
+        if any(row.get(name) for run in runs for row in run.metrics for name in series):
             note = f"Share of the answers paid as right that lack {lacks}; bold is a moving mean."
             charts[lacks] = LineChart("Paid without the form", note, series, floor=0, percent=True)
     if len(charts) < 2:

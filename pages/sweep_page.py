@@ -45,8 +45,8 @@ def page_of(config: SweepConfig, outcome: SweepOutcome) -> str:
         told += f"; {sum(verdict.holds for verdict in verdicts)} of {len(verdicts)} conditions hold in every run"
     sections = []
     if verdicts:
-        lines = [line_of(each.text, [each.variant, each.count, each.worst], "" if each.holds else "lost")
-                 for each in verdicts]  # fmt: skip
+        lines = [line_of(verdict.text, [verdict.variant, verdict.count, verdict.worst], "" if verdict.holds else "lost")
+                 for verdict in verdicts]  # fmt: skip
         note = "Each must hold in every run; worst: the value in the run that meets it by least, or misses it by most. "
         note += "In brackets: Wilson's interval of the share of runs, 95 %."
         sections.append(PageSection("Conditions", [TextTable(muted("variant", "runs", "worst"), lines, "keys")], note))
@@ -139,16 +139,16 @@ def chart_of(
         return [ChartPoint(row["global_step"], row[key], None) for row in rows if is_number(row.get(key))]
 
     lines = {variant: [(row, points(row)) for row in rows] for variant, rows in by_variant.items()}
-    if not any(len(line) > 1 for each in lines.values() for _, line in each):
+    if not any(len(line) > 1 for pairs in lines.values() for _, line in pairs):
         return None
-    steps = sorted({point.step for each in lines.values() for _, line in each for point in line})
+    steps = sorted({point.step for pairs in lines.values() for _, line in pairs for point in line})
     series = []
-    for index, (variant, each) in enumerate(lines.items()):
-        whole = [placed(steps, line) for result, line in each if line and not result["exit_code"]]
+    for index, (variant, pairs) in enumerate(lines.items()):
+        whole = [placed(steps, line) for result, line in pairs if line and not result["exit_code"]]
         middle = [median(values) if None not in values and values else None for values in zip(*whole, strict=True)]
         series.append({
             "label": variant, "colour": COLOUR_NAMES[index % len(COLOUR_NAMES)], "y": middle or [None] * len(steps),
-            "runs": [placed(steps, line) for _, line in each],
+            "runs": [placed(steps, line) for _, line in pairs],
         })  # fmt: skip
     evaluations = [row for rows in by_variant.values() for result in rows for row in result["evaluations"]]
     stage_starts = {row["global_step"] - row["step"] for row in evaluations if row.get("stage", 1) > 1} - {0}
@@ -162,7 +162,7 @@ def chart_of(
 def runs_table(by_variant: dict[str, list[dict]]) -> PageSection:
     """Returns the table with a line per run: how it ended, and its main figures at the end."""
     values = {(variant, row["seed"]): last_values(row) for variant, rows in by_variant.items() for row in rows}
-    shown = [key for key in FIGURES if any(key in each for each in values.values())]
+    shown = [key for key in FIGURES if any(key in row for row in values.values())]
     lines = []
     for variant, rows in by_variant.items():
         lines.append(TableLine(variant))

@@ -193,8 +193,8 @@ def summaries(results: list[dict]) -> list[Summary]:
             found.append(Summary(figure, label, name, more_is_better, by_seed(figure, results)))
     for figure, more_is_better in {Figure("gained"): True, Figure("seconds_per_step"): False}.items():
         found.append(Summary(figure, "", COMPARED[figure], more_is_better, by_seed(figure, results)))
-    seconds = {each["seed"]: each["seconds"] for each in results if not each["was_restarted"]}
-    alarms = {each["seed"]: float(len(begun_alarms(each))) for each in results}
+    seconds = {result["seed"]: result["seconds"] for result in results if not result["was_restarted"]}
+    alarms = {result["seed"]: float(len(begun_alarms(result))) for result in results}
     found.append(Summary(Figure("seconds"), "", "seconds", False, seconds))
     found.append(Summary(Figure("alarms"), "", "alarms", False, alarms if any(alarms.values()) else {}))
     return [summary for summary in found if summary.values]
@@ -202,7 +202,7 @@ def summaries(results: list[dict]) -> list[Summary]:
 
 def by_seed(figure: Figure, results: list[dict]) -> dict[int, float]:
     """Returns the values of a figure by seed, without the runs that have none."""
-    return {each["seed"]: value for each in results if (value := value_of(each, figure)) is not None}
+    return {result["seed"]: value for result in results if (value := value_of(result, figure)) is not None}
 
 
 def compared_cells(results: list[dict]) -> list[str]:
@@ -343,11 +343,9 @@ def outcome_of(config: SweepConfig, results: Iterable[dict]) -> SweepOutcome:
     finished = {variant: [row for row in rows if not row["exit_code"]] for variant, rows in by_variant.items()}
     found = {variant: summaries(rows) for variant, rows in finished.items()}
     baseline = {summary.figure: summary.values for summary in next(iter(found.values()))}
-    figures = {variant: [(each, each.cells(threads)) for each in rows] for variant, rows in found.items()}
+    figures = {variant: [(row, row.cells(threads)) for row in rows] for variant, rows in found.items()}
     differences = {
-        variant: [
-            (each, cells) for each in rows if (cells := difference_cells(each.values, baseline.get(each.figure, {})))
-        ]
+        variant: [(row, cells) for row in rows if (cells := difference_cells(row.values, baseline.get(row.figure, {})))]
         for variant, rows in list(found.items())[1:]
     }
     conditions = map(read_condition, config.require)

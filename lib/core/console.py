@@ -63,7 +63,7 @@ def answered(row: dict) -> str:
 def label_of(row: dict, rows: list[dict], between: str = ", ") -> str:
     """Returns a row's label in a table of `rows`: its moment, and how it was sampled if the rows differ there."""
     label = WHEN.get(row["when"]) or row.get("label") or f"step {row['step']}"
-    differ = len({answered(each) for each in rows}) > 1
+    differ = len({answered(row) for row in rows}) > 1
     return between.join([label, *answered(row).split(", ")]) if differ else label
 
 
@@ -156,8 +156,8 @@ def with_best(rows: list[dict], best_of: Callable[[int], str | None]) -> list[di
         if folder in places and folder != places[number]:
             is_start = not folder.startswith(f"stage{stage}/") or folder.endswith("/step_0")
             label = "  best: its start" if is_start else f"  best: step {folder.rpartition('_')[2]}"
-            best = [each for each, place in zip(rows, places, strict=True) if place == folder]
-            table += [each | {"when": "best", "label": label} for each in best]
+            best = [row for row, place in zip(rows, places, strict=True) if place == folder]
+            table += [row | {"when": "best", "label": label} for row in best]
     return table
 
 

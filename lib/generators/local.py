@@ -55,7 +55,7 @@ class Template:
         from jinja2 import TemplateError
 
         uniform = [as_message(message, "the chat") for message in messages]
-        uniform = [each if each["role"] == "assistant" else self.outside.harmless(each) for each in uniform]
+        uniform = [message if message["role"] == "assistant" else self.outside.harmless(message) for message in uniform]
         try:
             return self.tokenizer.apply_chat_template(
                 uniform,

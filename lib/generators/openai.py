@@ -296,7 +296,7 @@ def _secrets(server: Server, key: str) -> list[str]:
     lines = os.environ.get("OPENAI_CUSTOM_HEADERS", "").splitlines()
     said = [key, os.environ.get("AZURE_OPENAI_AD_TOKEN", ""), *server.headers.values()]
     said += [line.partition(":")[2].strip() for line in lines]
-    return sorted({each for each in said if each == key or len(each) >= SHORTEST_SECRET} - {""}, key=len, reverse=True)
+    return sorted({text for text in said if text == key or len(text) >= SHORTEST_SECRET} - {""}, key=len, reverse=True)
 
 
 async def _read(response: "httpx2.Response") -> bytes:

@@ -118,7 +118,7 @@ class CollectionProgress:
         """Returns the means over judged rollouts; {} if there are none."""
         if not self.rewards:
             return {}
-        right, of = ([count(each) for each in self.matches.values()] for count in (sum, len))
+        right, of = ([count(matches) for matches in self.matches.values()] for count in (sum, len))
         n = sum(of)
         return {
             "reward": sum(self.rewards) / n,

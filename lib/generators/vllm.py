@@ -132,7 +132,7 @@ class VllmEngine:
                         if turn := follow_up(path, completion):
                             following = {(*path, copy): turn for copy in range(turn.copies)}
                             waiting |= following
-                            every += (more := [asyncio.ensure_future(one(*each)) for each in following.items()])
+                            every += (more := [asyncio.ensure_future(one(*item)) for item in following.items()])
                             tasks |= set(more)
                     if time.monotonic() - heard > SAY_SECONDS:
                         self.say(f"vllm: no answer for {SAY_SECONDS:.0f} s, {len(tasks)} requests are under way")

@@ -38,7 +38,7 @@ def examples_of(
         screen.warn(f"{name}: {note}")
     whole = list(labeller.encode(passages))
     limit, how = config.train.max_length, config.train.truncation
-    fitting = [example for each in whole if (example := each.within(limit, cut=how == "cut"))]
+    fitting = [fitted for example in whole if (fitted := example.within(limit, cut=how == "cut"))]
     result = [example for example in fitting if example.trained]
     long = sum(len(example.ids) > limit for example in whole)
     if not any(example.within(limit, cut=False) for example in whole):

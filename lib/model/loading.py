@@ -157,7 +157,7 @@ def adapted_layers(model: nn.Module, tuner: Tuner) -> dict[str, nn.Module]:
     return {
         name: module
         for name, module in linear_layers(model)
-        if module is not head and (isinstance(targets, str) or any(_is_target(name, each) for each in targets))
+        if module is not head and (isinstance(targets, str) or any(_is_target(name, target) for target in targets))
     }
 
 

@@ -151,8 +151,8 @@ class Policy(nn.Module):
         """Returns the backbone's output. Omits arguments that its forward does not take: it derives them itself."""
         arguments = {"input_ids": ids, "attention_mask": mask, "position_ids": positions, "use_cache": bool(cache)}
         known = inspect.signature(self.backbone.forward).parameters.values()
-        takes_all = any(each.kind is each.VAR_KEYWORD for each in known)
-        names = {each.name for each in known}
+        takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in known)
+        names = {parameter.name for parameter in known}
         return self.backbone(
             **{name: value for name, value in arguments.items() if takes_all or name in names}, **cache
         )

@@ -41,7 +41,7 @@ def shard(model: nn.Module, base: nn.Module) -> str:
     fully_shard(backbone, mesh=mesh, ignored_params=set(model.parameters()) - set(blocks.parameters()) | whole)
     model.to(accelerator.device)
     wait_by(Company(backbone).join)
-    parts = (each.to_local() if isinstance(each, DTensor) else each for each in model.parameters())
+    parts = (parameter.to_local() if isinstance(parameter, DTensor) else parameter for parameter in model.parameters())
     held = sum(part.numel() for part in parts)
     whole_model = sum(parameter.numel() for parameter in model.parameters())
     return f"sharded over {accelerator.num_processes} processes: this one holds {held:,} of {whole_model:,} numbers"

@@ -42,8 +42,8 @@ def ask(task: Task[SelfPlayConfig], count: int, adapter: Path | None = None) -> 
         answered = time.monotonic()
         helped = show.helped(played)
         seconds = {"policy and opponent": answered - began, "teacher and retries": time.monotonic() - answered}
-        for each in played:
-            show.row(each, helped[each.group.prompt.number])
+        for game in played:
+            show.row(game, helped[game.group.prompt.number])
         screen.heading("cost")
         for who, spent_on in seconds.items():
             screen.say(f"{who}: {spent_on:.1f} s for {len(played)} rows")
@@ -82,20 +82,20 @@ class _Rehearsal:
 
     def helped(self, played: list[Game]) -> dict[int, list[tuple[str, Help, Group | None]]]:
         """Returns, by row, each mode with the teacher's help in it and the policy's answers under its hint, if any."""
-        helped: dict[int, list[tuple[str, Help, Group | None]]] = {each.group.prompt.number: [] for each in played}
+        helped: dict[int, list[tuple[str, Help, Group | None]]] = {game.group.prompt.number: [] for game in played}
         if self.teacher is None:
             return helped
         settings = self.config.teacher
         modes = [*dict.fromkeys(settings.hint.modes), *(["solve"] if settings.solve.probability else [])]
-        wishes = [(each, mode) for each in played for mode in modes]
+        wishes = [(game, mode) for game in played for mode in modes]
         found = self.teacher.asked(wishes, STEP)
-        hinted = [prompt for each in found for prompt in each.hinted]
+        hinted = [prompt for result in found for prompt in result.hinted]
         sampling = self._sampling(self.config.train.group_size)
         task = self.task
         retries = iter(sample(task.policy, task.prompts, hinted, task.judge, sampling, self.generator))
-        for (each, mode), result in zip(wishes, found, strict=True):
+        for (game, mode), result in zip(wishes, found, strict=True):
             retry = next(retries) if result.hinted else None
-            helped[each.group.prompt.number].append((mode, result, retry))
+            helped[game.group.prompt.number].append((mode, result, retry))
         return helped
 
     def row(self, each: Game, helped: list[tuple[str, Help, Group | None]]) -> None:

@@ -355,7 +355,7 @@ class GspoRun:
             **means_of(answers),
             **means_of(groups),
             "prompts_solved": sum(collect([sum(any(game.group.matches) for game in games)], self.accelerator)),
-            **totals([game.group for game in games], [each["length"] for each in answers], credit, self.accelerator),
+            **totals([game.group for game in games], [entry["length"] for entry in answers], credit, self.accelerator),
             "total/missing_games": self.scoreboard.missing_games,
             **{f"total/{name}": count for name, count in sorted(self.scoreboard.assisted.items())},
         }

@@ -117,8 +117,8 @@ class ServerOpponent:
         most = (settings.max_new_tokens or generation.max_new_tokens) + self.thinking.budget_tokens
         return self.remote.ask(
             [
-                Request(each.messages, most, settings.temperature, seed_of(self.config.seed, "opponent", each.messages))
-                for each in prompts
+                Request(chat.messages, most, settings.temperature, seed_of(self.config.seed, "opponent", chat.messages))
+                for chat in prompts
             ]
         )
 
@@ -167,13 +167,13 @@ class SnapshotOpponent:
     def end(self, begun: int, prompts: list[Prompt]) -> list[OpponentAnswer]:
         """Returns the snapshot's answers, judged."""
         said = self.said[begun]
-        keys = [key_of(each.messages) for each in prompts]
-        new = {key: each for key, each in zip(keys, prompts, strict=True) if key not in said}
+        keys = [key_of(prompt.messages) for prompt in prompts]
+        new = {key: prompt for key, prompt in zip(keys, prompts, strict=True) if key not in said}
         if new:
             seed = int(key_of(self.config.seed, "snapshot", begun)[:15], 16)
             decoding = self.sampling.decoding(list(new.values()), self.renderer, seed)
             paths: dict[str, tuple[int, ...]] = {key: (int(key[:8], 16), int(key[8:16], 16)) for key in new}
-            turns = {paths[key]: Turn(each.ids, self.sampling.max_new_tokens[0]) for key, each in new.items()}
+            turns = {paths[key]: Turn(prompt.ids, self.sampling.max_new_tokens[0]) for key, prompt in new.items()}
             with self.policy.with_adapter(self.pool[begun], self.alphas[begun]), memory_explained(decoding):
                 written = self.sampling.engine.generate(self.policy, turns, decoding)
             ended = {key: written[(*paths[key], 0)] for key in new}
@@ -205,7 +205,7 @@ def play(
     begun: Any = opponent.begin(prompts, step) if opponent else None
     groups = sample(policy, renderer, prompts, judge, sampling, generator, on_written, first)
     answers = opponent.end(begun, prompts) if opponent else [OpponentAnswer()] * len(prompts)
-    return [Game(*each) for each in zip(groups, answers, strict=True)]
+    return [Game(*pair) for pair in zip(groups, answers, strict=True)]
 
 
 def _opponent_answers(said: list[tuple[str, bool]], prompts: list[Prompt], judge: Judge) -> list[OpponentAnswer]:

@@ -48,13 +48,13 @@ class Teacher:
     def help(self, failed: list[Game], step: int) -> Help:
         """Returns hints for some of the prompts that the policy did not solve, and solutions of some."""
         result = Help()
-        for part in self.asked([(each, mode) for each in failed for mode in self._wishes(each, step)], step):
+        for part in self.asked([(game, mode) for game in failed for mode in self._wishes(game, step)], step):
             result.add(part)
         return result
 
     def asked(self, wishes: list[tuple[Game, str]], step: int) -> list[Help]:
         """Asks for each wish, a failed prompt and a mode (hint, critique or solve), and returns its results."""
-        asked = self.remote.ask([self._request(each, mode, step) for each, mode in wishes])
+        asked = self.remote.ask([self._request(game, mode, step) for game, mode in wishes])
         outcomes = zip(wishes, self.remote.answers(asked), strict=True)
         return [self._taken(each.group, mode, outcome) for (each, mode), outcome in outcomes]
 

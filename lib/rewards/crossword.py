@@ -22,7 +22,7 @@ def letters(text: str) -> str:
 
 def _typed(text: str, form: Literal["NFD", "NFKD"]) -> str:
     """Returns text as a keyboard without accents would type it, in upper case; `form` is Unicode's."""
-    bare = "".join(each for each in unicodedata.normalize(form, text) if not unicodedata.combining(each))
+    bare = "".join(character for character in unicodedata.normalize(form, text) if not unicodedata.combining(character))
     return bare.translate(_TYPED).upper().replace("&", "AND")
 
 
@@ -57,7 +57,7 @@ def mentions(text: str, gold: str, mode: str) -> bool:
 
 
 def _has_other_letters(text: str) -> bool:
-    return any(each.isalpha() and not "A" <= each <= "Z" for each in _typed(text, "NFKD"))
+    return any(character.isalpha() and not "A" <= character <= "Z" for character in _typed(text, "NFKD"))
 
 
 def _scale(text: str) -> float:
@@ -101,4 +101,4 @@ def crossword(
             parts["shaping"] = 0.0 if right or not mentions(answer, gold, contains) else paid
         return Judged(parts, right)
 
-    return [judged(*each) for each in zip(predictions, prediction_answers, target_answers, enumeration, strict=True)]
+    return [judged(*case) for case in zip(predictions, prediction_answers, target_answers, enumeration, strict=True)]

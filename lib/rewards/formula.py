@@ -372,7 +372,7 @@ def _same_elements(answers: tuple[str, list[str]], golds: tuple[str, list[str]])
     if kinds <= {"", "{}"} and not in_order:  # a set
         wanted = list(wanted)
         for element in found:
-            match = next((each for each in wanted if math(element, each)), None)
+            match = next((candidate for candidate in wanted if math(element, candidate)), None)
             if match is None:
                 return False
             wanted.remove(match)

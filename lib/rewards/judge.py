@@ -186,7 +186,7 @@ class Judge:
         if any("right" in reward.named for reward in self._rewards):
             lists["right"] = same = [self._match(*pair) for pair in zip(answers, gold_answers, strict=True)]
         judgements = zip(*(reward(lists, columns, texts) for reward in self._rewards), strict=True)
-        return [self._score(*each) for each in zip(judgements, read, gold_answers, same, strict=True)]
+        return [self._score(*case) for case in zip(judgements, read, gold_answers, same, strict=True)]
 
     def answer_of(self, row: Mapping[str, Any]) -> str:
         """Returns the right answer of a row, as extracted for comparison."""
@@ -253,7 +253,7 @@ class Judge:
 
         `places` says where each row stands, for messages; () counts rows from 1.
         """
-        for check, reward in {each.hooks.check: each for each in self._rewards}.items():
+        for check, reward in {reward.hooks.check: reward for reward in self._rewards}.items():
             if check is not None:
                 reward.check(rows, places or [f"row {number}" for number in range(1, len(rows) + 1)])
 
@@ -305,15 +305,15 @@ class Judge:
     def _score(self, judged: Sequence[Judged], read: tuple[str, str], gold: str, same: bool | None) -> Verdict:
         """Combines what all rewards returned for a prediction into one verdict."""
         answer, malformed = read
-        refusals = [each.malformed for each in judged if each.malformed is not None]
+        refusals = [judgement.malformed for judgement in judged if judgement.malformed is not None]
         may_overrule = len(judged) == 1 and malformed != CUT  # of several rewards, any refusal counts
         if refusals:
             malformed = next(filter(None, refusals if may_overrule else [malformed, *refusals]), "")
             answer = "" if malformed else answer  # as for texts that the format refuses: no answer, no vote
-        about = "; ".join(filter(None, (each.about for each in judged)))
-        if not all(each.scored for each in judged):
+        about = "; ".join(filter(None, (judgement.about for judgement in judged)))
+        if not all(judgement.scored for judgement in judged):
             return Verdict(0.0, {}, False, answer, False, about, malformed)
-        matches = [each.match for each in judged if each.match is not None]
+        matches = [judgement.match for judgement in judged if judgement.match is not None]
         if matches:
             match = all(matches)
         else:

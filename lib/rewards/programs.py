@@ -129,7 +129,7 @@ def first_failures(texts: Sequence[str], rows: Sequence[dict], field: str, most:
     nothing is known here. Each part of a failure has `most` characters at most.
     """
     programs = [public_task(row, field).program(last_code(text)) for text, row in zip(texts, rows, strict=True)]
-    return [_failure(*each, most) for each in zip(programs, shared().judge(programs), strict=True)]
+    return [_failure(*pair, most) for pair in zip(programs, shared().judge(programs), strict=True)]
 
 
 def _failure(program: Program, verdict: ProgramVerdict, most: int) -> Failure | None:

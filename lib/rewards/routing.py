@@ -139,7 +139,7 @@ class JudgeByTask(Judge):
         """Lets the rewards check all rows of their tasks before training starts."""
         places = places or [f"row {number}" for number in range(1, len(rows) + 1)]
         for task, judge in self._judges.items():
-            own = [each for each in zip(rows, places, strict=True) if self._task_of(*each) == task]
+            own = [pair for pair in zip(rows, places, strict=True) if self._task_of(*pair) == task]
             if own:
                 judge.check([row for row, _ in own], [place for _, place in own])
 

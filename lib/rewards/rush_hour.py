@@ -54,7 +54,7 @@ def _gold(solution: Any) -> list[Move]:
 def rush_hour_exact(prediction_answers, board, size, moves, *, reading="tolerant") -> list[Judged]:
     """Pays 1 for a legal solution of as few moves as possible, 0 for anything else."""
     _check_reading(reading)
-    played = [_played(*each, reading) for each in zip(prediction_answers, board, size, moves, strict=True)]
+    played = [_played(*case, reading) for case in zip(prediction_answers, board, size, moves, strict=True)]
     return [Judged({"exact": float(one.right)}, one.right, one.about, malformed=one.malformed) for one in played]
 
 
@@ -88,7 +88,7 @@ def rush_hour_shaped(
         told = ", ".join(f"{name} {weight}" for name, weight in weights.items())
         raise ConfigError(f"reward.options: got {told}, expected weights of 0 or more that sum to 1")
     columns = zip(prediction_answers, board, size, moves, solution, strict=True)
-    return [_shaped(*each, reading, weights) for each in columns]
+    return [_shaped(*case, reading, weights) for case in columns]
 
 
 def _shaped(

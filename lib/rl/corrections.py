@@ -83,12 +83,12 @@ class CorrectionPrompts:
 
     def after(self, written: Sequence[Written]) -> list[Prompt | None]:
         """Returns the prompt that follows each judged answer; None behind one that the rule makes the last."""
-        ends = [self._is_last(each) for each in written]
-        left = [each for each, is_end in zip(written, ends, strict=True) if not is_end]
+        ends = [self._is_last(answer) for answer in written]
+        left = [answer for answer, is_end in zip(written, ends, strict=True) if not is_end]
         messages = iter(self.feedback.after(left) if self.feedback else [None] * len(left))
         return [
-            None if is_end else self.next_prompt(each.prompt, each.completion, next(messages), self._review(each))
-            for each, is_end in zip(written, ends, strict=True)
+            None if is_end else self.next_prompt(answer.prompt, answer.completion, next(messages), self._review(answer))
+            for answer, is_end in zip(written, ends, strict=True)
         ]
 
     def _is_last(self, answer: Written) -> bool:

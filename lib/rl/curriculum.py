@@ -207,8 +207,8 @@ class Curriculum:
         left = count - len(replayed)
         easy = self._easy_order.take(_rounded(share_at(self.settings.easy_pool, step) * left, dice))
         others = self._order.take(left - len(easy))
-        choices = [Choice(self._others[each]) for each in others]
-        choices += [*(Choice(self._easy[each], "easy") for each in easy), *replayed]
+        choices = [Choice(self._others[index]) for index in others]
+        choices += [*(Choice(self._easy[index], "easy") for index in easy), *replayed]
         if easy or replayed or self.settings.weighting:
             dice.shuffle(choices)  # processes, and first attempts by the base, take their part from the front
         return choices
@@ -222,19 +222,19 @@ class Curriculum:
     def note(self, outcomes: Iterable[PromptOutcome]) -> None:
         """Records the outcomes of a step, over all processes."""
         self._last = list(outcomes)
-        for each in self._last:
-            row = each.choice.row
+        for outcome in self._last:
+            row = outcome.choice.row
             if row in self._places and not isinstance(self._order, Sampler):
-                self._order.note(self._places[row], each.pass_rate, each.opponent_is_right)
+                self._order.note(self._places[row], outcome.pass_rate, outcome.opponent_is_right)
             replay, settings = self._replay, self.settings.replay
-            if replay is None or settings is None or each.pass_rate is None:
+            if replay is None or settings is None or outcome.pass_rate is None:
                 continue
-            value = _VALUES[settings.value](each)
-            known = each.choice.entry if each.choice.entry is not None else replay.find(each.key)
+            value = _VALUES[settings.value](outcome)
+            known = outcome.choice.entry if outcome.choice.entry is not None else replay.find(outcome.key)
             if known is not None:
                 replay.credit(known, value)
             elif value > 0:
-                replay.add(each.key, row, value)
+                replay.add(outcome.key, row, value)
 
     def numbers(self) -> dict[str, float]:
         """Returns the metrics of a step: the epoch, prompts by source, and how many of each had something to teach."""

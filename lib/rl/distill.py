@@ -68,9 +68,9 @@ class Distiller:
         """
         answers = [(node, number, answer) for node in found
                    for number, answer in zip(node.numbers, node.group.answers, strict=True)]  # fmt: skip
-        asked = [each for each in answers if wanted[each[1]]]
+        asked = [entry for entry in answers if wanted[entry[1]]]
         roots = {node.tree: node for node in found if node.parent is None}
-        told = self._feedback([each for each in asked if each[0].is_attempt])
+        told = self._feedback([entry for entry in asked if entry[0].is_attempt])
         self._answers, self._before, self._differ = {}, {}, set()
         for node, number, answer in asked:
             own = node.group.trained_ids
@@ -157,8 +157,8 @@ class Distiller:
 
 def _sibling(node: Node, answer: Answer, found: list[Node]) -> str:
     """Returns another answer in the tree that is right, one to the same prompt if there is one; else ""."""
-    nearby = [each for each in found if each.tree == node.tree and each.is_attempt]
-    nearby.sort(key=lambda each: each is not node)
-    right = [other.text for each in nearby for other, match in zip(each.group.answers, each.group.matches, strict=True)
+    nearby = [peer for peer in found if peer.tree == node.tree and peer.is_attempt]
+    nearby.sort(key=lambda peer: peer is not node)
+    right = [other.text for peer in nearby for other, match in zip(peer.group.answers, peer.group.matches, strict=True)
              if match and other is not answer]  # fmt: skip
     return right[0] if right else ""

@@ -227,7 +227,7 @@ def _reviews(answers: Answers) -> dict:
 
     Who finds everything right, or everything wrong, has 1 in one of the two and 0 in the other.
     """
-    told = [(group, *each) for group, own in zip(answers.group.tolist(), answers.reviews, strict=False) for each in own]
+    told = [(group, *row) for group, own in zip(answers.group.tolist(), answers.reviews, strict=False) for row in own]
     if not told:
         return {}
     row = {"length_review": float(np.mean([tokens for *_, tokens in told]))}

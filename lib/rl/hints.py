@@ -128,7 +128,7 @@ def _tells_character(secret: str, said: str, asked: str) -> bool:
     if number is None:
         return _stands(secret, said) and not _stands(secret, asked)
     said_numbers, asked_numbers = (
-        {abs(each.number) for each in map(quantity, _numerals(text)) if each} for text in (said, asked)
+        {abs(value.number) for value in map(quantity, _numerals(text)) if value} for text in (said, asked)
     )
     return number.number in said_numbers - asked_numbers
 
@@ -147,12 +147,12 @@ def _tells_letter(secret: str, hint: str, question: str) -> bool:
 
 def _numerals(text: str) -> list[str]:
     """Returns the numbers in a text, except those at the end of a name, as in x12."""
-    return [each.text for each in numerals(text) if not text[: each.start][-1:].isalnum()]
+    return [numeral.text for numeral in numerals(text) if not text[: numeral.start][-1:].isalnum()]
 
 
 def _numbers_in(text: str) -> set[Fraction]:
     """Returns every number that a text states, without its sign: in digits, in words, digit by digit."""
-    found = {abs(each.number) for each in map(quantity, _numerals(text)) if each}
+    found = {abs(value.number) for value in map(quantity, _numerals(text)) if value}
     for run in _WORDS_RUN.findall(text):
         words = [word for word in re.findall(r"[a-z]+|\d+", run) if word not in ("and", "a")]
         found |= {Fraction(number) for number in (_cardinal(words), _side_by_side(words)) if number is not None}

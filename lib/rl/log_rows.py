@@ -93,12 +93,12 @@ def numbers_of(
 def updates_in_one(updates: list[dict]) -> dict[str, float]:
     """Averages the metrics of a step's optimizer steps; of `log_ratios`, one per answer, returns percentiles."""
     skipped = len(updates)
-    updates = [each for each in updates if isfinite(each["loss"]) and isfinite(each["grad_norm"])]
+    updates = [update for update in updates if isfinite(update["loss"]) and isfinite(update["grad_norm"])]
     skipped -= len(updates)
     if not updates:
         return {"updates": 0, "skipped_updates": skipped, "loss": 0.0, "grad_norm": 0.0}
-    numbers = [{key: value for key, value in each.items() if key != "log_ratios"} for each in updates]
-    ratios = [ratio for each in updates for ratio in each["log_ratios"]]
+    numbers = [{key: value for key, value in update.items() if key != "log_ratios"} for update in updates]
+    ratios = [ratio for update in updates for ratio in update["log_ratios"]]
     marks = percentiles(ratios, (5, 50, 95)) if ratios else {}
     return {
         "updates": len(updates),

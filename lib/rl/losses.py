@@ -255,7 +255,7 @@ def _numbers(
         (stopped & ~above).sum(), (stopped & above).sum(), importance.sum(),
     ]  # fmt: skip
     by_teacher = importance * (credit.teacher_weight[answer] != 0)
-    sums += [*((by_teacher * each).sum() for each in taught or (0 * gap, 0 * gap)), by_teacher.sum()]
+    sums += [*((by_teacher * value).sum() for value in taught or (0 * gap, 0 * gap)), by_teacher.sum()]
     for number in range(1, len(objective.turns) + 1):
         own = turn == number
         of = importance[own]
@@ -264,7 +264,7 @@ def _numbers(
     if objective.kind.ratio != "none":
         _, index = answer.unique(return_inverse=True)
         ratios = (sum_by(log_ratio, index) / index.bincount()).tolist()
-    return Numbers(torch.stack([each.detach().float() for each in sums]), tuple(ratios))
+    return Numbers(torch.stack([total.detach().float() for total in sums]), tuple(ratios))
 
 
 @torch.no_grad()

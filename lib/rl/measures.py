@@ -78,12 +78,12 @@ def metrics_of(trees: list[Group], credit: Credit, judge: Judge, config: ScoreCo
     last = means[turns[-1]]
     return {
         **totals(trees, [own["length"] for _, own in rows], credit, accelerator),
-        **{f"{name}_{turn}": value for turn, each in means.items()
-           for name, value in each.items() if name not in NOT_BY_TURN},
+        **{f"{name}_{turn}": value for turn, mean in means.items()
+           for name, value in mean.items() if name not in NOT_BY_TURN},
         "answer_changed": last.get("changed", 0.0),
         "context_cut": last.get("cut", 0.0),
         "zero_advantage": last.get("idle", 0.0),
-        **{name: fmean(each[name] for each in means.values() if name in each) for name in ("truncated", "unscored")},
+        **{name: fmean(mean[name] for mean in means.values() if name in mean) for name in ("truncated", "unscored")},
         **means_of({"repeat_rate": own.get("repeats")} for _, own in rows),
         "gap": gap,
         **standing,
@@ -109,7 +109,7 @@ def _gains(trees: list[Group]) -> list[float]:
         if group is None:
             return match
         is_attempt = group.role == ATTEMPT
-        return fmean(stands(each, float(each.verdict.match) if is_attempt else match) for each in group.answers)
+        return fmean(stands(answer, float(answer.verdict.match) if is_attempt else match) for answer in group.answers)
 
     own = [answer for tree in trees for answer in tree.answers]
     return [stands(answer, float(answer.verdict.match)) - answer.verdict.match for answer in own]

@@ -89,13 +89,13 @@ def ahead(stages: list[Stage], settings: Eval, stage: int = 1, step: int = 0, du
     Each stage ends with an evaluation.
     """
     left, whens = [], [due] if due else []
-    for each in stages:
-        if each.number < stage:
+    for entry in stages:
+        if entry.number < stage:
             continue
-        done = step if each.number == stage else 0
-        left.append(replace(each, steps=each.steps - done))
+        done = step if entry.number == stage else 0
+        left.append(replace(entry, steps=entry.steps - done))
         if settings.every_steps:
-            whens += ["step"] * ((each.steps - 1) // settings.every_steps - done // settings.every_steps)
+            whens += ["step"] * ((entry.steps - 1) // settings.every_steps - done // settings.every_steps)
         whens.append("end")
     return Ahead(left, whens)
 
@@ -103,7 +103,7 @@ def ahead(stages: list[Stage], settings: Eval, stage: int = 1, step: int = 0, du
 def answers(config: RLConfig, when: str, held: Held) -> int:
     """Counts the answers that an evaluation samples, including those that training selects by."""
     ways = [settings for settings, _ in config.evaluations(when)]
-    reported = sum(min(held.reported, each.examples(when)) * each.samples_per_prompt for each in ways)
+    reported = sum(min(held.reported, settings.examples(when)) * settings.samples_per_prompt for settings in ways)
     return reported + held.chosen_by * config.eval.samples_per_prompt
 
 

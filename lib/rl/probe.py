@@ -160,7 +160,7 @@ def _own_logps(policy: Policy, ids: list[int], count: int) -> torch.Tensor:
 
 
 def _worst(found: list[list[torch.Tensor]], own: list[list[torch.Tensor]]) -> float:
-    pairs = [pair for each in zip(found, own, strict=True) for pair in zip(*each, strict=True)]
+    pairs = [pair for row in zip(found, own, strict=True) for pair in zip(*row, strict=True)]
     return float(torch.stack([(mine - theirs).abs().mean() for mine, theirs in pairs]).max())
 
 

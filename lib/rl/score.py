@@ -77,7 +77,7 @@ class ScoreRun:
         self.distiller = Distiller(config, self.policy, task.prompts, task.judge) if config.distill else None
         steps = [self._note_outcomes, self._measure_step, self._keep_step]
         self.hooks: list[Hook] = [*steps, *log_hooks(session, self.objective.turns)]
-        self.progress.stage = next((each.number for each in self.stages if each.number >= start_stage), OVER)
+        self.progress.stage = next((stage.number for stage in self.stages if stage.number >= start_stage), OVER)
         if start_stage == 2 and self.progress.due == "adapter" and not options.get("in_place"):
             self.progress.due = "after_stage1"
         self.progress.beta2 = train.beta2
@@ -108,7 +108,7 @@ class ScoreRun:
 
         def grow(drawn: list[Choice], first: int) -> list[Group]:
             generator = self.session.generator
-            prompts = [task.prompts.prompt(task.train[each.row], each.row, each) for each in drawn]
+            prompts = [task.prompts.prompt(task.train[choice.row], choice.row, choice) for choice in drawn]
             return sample(self.policy, task.prompts, prompts, task.judge, sampling, generator, first=first)
 
         def tell(trees: list[Group]) -> list[bool]:

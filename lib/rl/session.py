@@ -205,7 +205,7 @@ class Session:
     @property
     def global_step(self) -> int:
         """Returns the optimizer steps done over all stages."""
-        return sum(each.steps for each in self.stages if each.number < self.progress.stage) + self.progress.step
+        return sum(stage.steps for stage in self.stages if stage.number < self.progress.stage) + self.progress.step
 
     def remaining(self) -> Iterator[Stage]:
         """Yields the stages that are left, including the current one."""
@@ -270,7 +270,7 @@ class Session:
         mode = self.policy.reference_mode() if when == "pretrain" else contextlib.nullcontext()
         try:
             with self.signals.leavable(), mode:
-                rows = [self._evaluation(when, *each) for each in self.config.evaluations(when)]
+                rows = [self._evaluation(when, *evaluation) for evaluation in self.config.evaluations(when)]
             if self.interrupted():  # after its last token; the step that follows may take long
                 raise Left
             return rows
@@ -436,7 +436,7 @@ class Session:
         """
         row = self.evaluate(when)
         stage, step, here = self.progress.stage, self.progress.step, self._here()
-        following = next((each.number for each in self.stages if each.number > stage), None)
+        following = next((later.number for later in self.stages if later.number > stage), None)
         self.progress.stage = following or OVER
         if following:
             self.progress.step = 0
@@ -465,7 +465,7 @@ class Session:
         folder = self.checkpoints.best_of(progress.stage)
         if folder is None:
             return None
-        if sum(each["stage"] == progress.stage for each in progress.restores) >= RESTORES:
+        if sum(restore["stage"] == progress.stage for restore in progress.restores) >= RESTORES:
             self.show_alarms()
             raise NumericError(
                 f"stage {progress.stage} step {progress.step}: {RESTORES} times in this stage the run went back to its "
@@ -517,10 +517,10 @@ class Session:
 
     def say_restores(self, last: int = 0) -> None:
         """Prints a line for each time that the run went back to its best, or for the `last` ones."""
-        for each in self.progress.restores[-last:]:
+        for restore in self.progress.restores[-last:]:
             self.screen.say(
-                f"stage {each['stage']} step {each['step']}: went back to {each['restored_from']}, and on at "
-                f"{each['rate_factor']:g} of the learning rate"
+                f"stage {restore['stage']} step {restore['step']}: went back to {restore['restored_from']}, and on at "
+                f"{restore['rate_factor']:g} of the learning rate"
             )
 
     def _here(self) -> str:

@@ -78,7 +78,7 @@ def as_table(examples: list[Example]) -> Any:
     import pyarrow
 
     numbers = pyarrow.list_(pyarrow.int32())
-    columns = {"input_ids": (each.ids for each in examples), "labels": (each.labels for each in examples)}
+    columns = {"input_ids": (example.ids for example in examples), "labels": (example.labels for example in examples)}
     return datasets.Dataset(pyarrow.table({name: pyarrow.array(rows, numbers) for name, rows in columns.items()}))
 
 

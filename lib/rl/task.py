@@ -251,7 +251,7 @@ def fitting(
         )
     rows, places = splits.train + splits.test, splits.train_places + splits.test_places
     contents = ([message.get("content") for message in prompts.messages(row)] for row in rows)
-    texts = ([text for text in each if isinstance(text, str)] for each in contents)
+    texts = ([text for text in content if isinstance(text, str)] for content in contents)
     told = prompts.outside.notes(zip(places, texts, strict=True))
     return train, test, selection, [*notes, *prompts.notes(rows), *told]
 

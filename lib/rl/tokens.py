@@ -54,10 +54,10 @@ def _chosen(which: str, credit: Credit, accelerator: Accelerator) -> list[tuple[
     ]  # fmt: skip
     if which == "one_prompt":
         sizes = credit.advantage.abs().tolist()
-        best = max(answers, key=lambda each: sizes[each[0]], default=None)
+        best = max(answers, key=lambda entry: sizes[entry[0]], default=None)
         ranks = collect([-1.0 if best is None else sizes[best[0]]], accelerator)
         is_here = best is not None and ranks.index(max(ranks)) == accelerator.process_index
-        answers = [each for each in answers if is_here and best and each[2] == best[2]]
+        answers = [entry for entry in answers if is_here and best and entry[2] == best[2]]
     return [(number, answer) for number, answer, _ in answers]
 
 

@@ -172,7 +172,7 @@ def _flat(row: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
         elif name.endswith("_ci95") and value:
             yield from zip((f"{name}/low", f"{name}/high"), value, strict=True)
         elif name.endswith("_at_k"):
-            yield from _flat({f"{name[:-1]}{each['k']}": {**each, "k": None} for each in value})
+            yield from _flat({f"{name[:-1]}{entry['k']}": {**entry, "k": None} for entry in value})
 
 
 def _is_finite(value: Any) -> bool:

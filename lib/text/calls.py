@@ -61,8 +61,8 @@ def read_json(text: str) -> Any:
         raise ValueError("nested too deeply") from None
     level = [value]
     for _ in range(_DEEPEST):
-        containers = [each for each in level if isinstance(each, dict | list)]
-        level = [inner for each in containers for inner in (each.values() if isinstance(each, dict) else each)]
+        containers = [item for item in level if isinstance(item, dict | list)]
+        level = [inner for item in containers for inner in (item.values() if isinstance(item, dict) else item)]
     if level:
         raise ValueError(f"nested more than {_DEEPEST} levels deep")
     if _SURROGATE.search(text):

@@ -229,7 +229,7 @@ def with_targets(splits: Splits, problem_of: Callable[[Row, Place], str]) -> Spl
     kept, dropped, counts, mistakes = [], [], [], []
     sides = ("train", splits.train, splits.train_places), ("held-out", splits.test, splits.test_places)
     for label, rows, places in sides:
-        problems = [problem_of(*each) for each in zip(rows, places, strict=True)]
+        problems = [problem_of(*pair) for pair in zip(rows, places, strict=True)]
         found = [f"{place} ({problem})" for place, problem in zip(places, problems, strict=True) if problem]
         count = f"{len(found)} of {len(rows)} {label}"
         if len(found) > len(rows) / 2:

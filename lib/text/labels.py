@@ -283,7 +283,7 @@ class Labeller:
                         offsets.append((base + start - len(before), base + end - len(before)))
             found.append(self._labelled(passage, ids, _ranges(passage, offsets)[0]))
         # where none is exact, the tokenizer itself changes characters (NFC), border or not
-        return next((each for each in (*found, example) if each.is_exact), found[0])
+        return next((candidate for candidate in (*found, example) if candidate.is_exact), found[0])
 
     def _labelled(self, passage: Passage, ids: list[int], trained: list[tuple[int, int]]) -> Example:
         is_exact = self._reads(passage, ids, trained)

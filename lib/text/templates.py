@@ -130,7 +130,7 @@ class Outside:
         shown: dict[str, dict[str, None]] = {"controls": {}, "unknown": {}}
         for place, texts in rows:
             for kind, look in (("controls", self.controls_in), ("unknown", self.unknown_in)):
-                if found := [each for text in texts for each in look(text)]:
+                if found := [token for text in texts for token in look(text)]:
                     counts[kind] += 1
                     firsts.setdefault(kind, place)
                     shown[kind] |= dict.fromkeys(sorted(found))
@@ -166,7 +166,7 @@ class Outside:
         for character in text:
             kept.append(character)
             end = "".join(kept[-longest:])
-            if control := next((each for each in self.controls if end.endswith(each)), None):
+            if control := next((token for token in self.controls if end.endswith(token)), None):
                 del kept[-len(control) :]
         return "".join(kept)
 
@@ -175,9 +175,9 @@ class Outside:
         if control not in self._plain:
             entity = "&lt;" if control[0] == "<" else f"&#{ord(control[0])};"
             readable = (
-                each
-                for each in (entity + control[1:], f"{control[0]} {control[1:]}")
-                if not self._pattern.search(each) and not self._spans(each) and not self.unknown_in(each)
+                spelling
+                for spelling in (entity + control[1:], f"{control[0]} {control[1:]}")
+                if not self._pattern.search(spelling) and not self._spans(spelling) and not self.unknown_in(spelling)
             )
             self._plain[control] = next(readable, "")
         return self._plain[control]

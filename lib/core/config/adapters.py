@@ -177,17 +177,17 @@ class Adapters(Section):
     @property
     def families(self) -> list[Family]:
         """Returns those of our own that are set, in a fixed order: all but PEFT's."""
-        return [each for each in self._all if not isinstance(each.settings, Tuner)]
+        return [family for family in self._all if not isinstance(family.settings, Tuner)]
 
     @property
     def tuner(self) -> Tuner | None:
         """Returns what PEFT puts on the model, if anything."""
-        return next((each.settings for each in self._all if isinstance(each.settings, Tuner)), None)
+        return next((family.settings for family in self._all if isinstance(family.settings, Tuner)), None)
 
     @property
     def names(self) -> list[str]:
         """Returns all that are set, by their names in the table of combinations."""
-        return [each.settings.family if isinstance(each.settings, Tuner) else each.name for each in self._all]
+        return [family.settings.family if isinstance(family.settings, Tuner) else family.name for family in self._all]
 
     @property
     def is_empty(self) -> bool:
@@ -200,6 +200,6 @@ class Adapters(Section):
         return [Family(name, settings) for name, settings in found if isinstance(settings, Section)]
 
     def _conflicts(self) -> Conflicts:
-        tuners = [each.name for each in self._all if isinstance(each.settings, Tuner)]
+        tuners = [family.name for family in self._all if isinstance(family.settings, Tuner)]
         if len(tuners) > 1:
             yield tuple(tuners), f"PEFT puts one of {', '.join(tuners)} on a layer: set the others to null"

@@ -136,10 +136,10 @@ def _kind_of(tree: dict, kinds: tuple[type[Config], ...], path: Path) -> type[Co
     Raises ConfigError if that has unknown keys and the config of another script has none, so a typo stays a typo.
     Missing keys do not count: they are reported by name.
     """
-    kind = min(kinds, key=lambda each: _unknown_keys(each, tree))
-    owner = next((each for each in KINDS if not _unknown_keys(each, tree)), kind)
+    kind = min(kinds, key=lambda kind: _unknown_keys(kind, tree))
+    owner = next((candidate for candidate in KINDS if not _unknown_keys(candidate, tree)), kind)
     if _unknown_keys(kind, tree) and owner is not kind:
-        scripts = " or ".join(each.__doc__ for each in kinds)
+        scripts = " or ".join(kind.__doc__ for kind in kinds)
         raise ConfigError(
             f"{path}: this is a config of {owner.__doc__}, expected one of {scripts}: give such a file, or start "
             f"{owner.__doc__}"
@@ -156,7 +156,7 @@ def _unknown_keys(kind: type[BaseModel], tree: dict) -> int:
         elif isinstance(value, dict) and (section := section_of(kind.model_fields[key])):
             count += _unknown_keys(section, value)
         elif isinstance(value, dict) and (section := _section_by_name(kind.model_fields[key])):
-            count += sum(_unknown_keys(section, each) for each in value.values() if isinstance(each, dict))
+            count += sum(_unknown_keys(section, entry) for entry in value.values() if isinstance(entry, dict))
     return count
 
 

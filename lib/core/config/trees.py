@@ -132,7 +132,7 @@ def _composed(text: str) -> yaml.Node | None:
         nonlocal count
         count += 1
         problem = ""
-        if any(node is each for each in around):
+        if any(node is parent for parent in around):
             problem = "the value that begins here holds itself, by *name; write out what is meant"
         elif len(around) > DEEPEST:
             problem = too_deep
@@ -141,8 +141,8 @@ def _composed(text: str) -> yaml.Node | None:
         if problem:
             raise Knot(problem=problem, problem_mark=node.start_mark)
         for child in node.value if isinstance(node, yaml.CollectionNode) else ():
-            for each in child if isinstance(child, tuple) else (child,):
-                walk(each, [*around, node])
+            for part in child if isinstance(child, tuple) else (child,):
+                walk(part, [*around, node])
 
     root = yaml.compose(text, Loader=_Loader)
     if root is not None:
@@ -169,5 +169,5 @@ def _index(node: yaml.MappingNode, prefix: str, lines: dict[str, Any], duplicate
             if isinstance(section, yaml.MappingNode):
                 _index(section, prefix, theirs, [])
             for key, line in theirs.items():
-                if not any(f"{key}.".startswith(f"{each}.") for each in own):
+                if not any(f"{key}.".startswith(f"{own_key}.") for own_key in own):
                     lines.setdefault(key, line)

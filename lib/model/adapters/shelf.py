@@ -85,7 +85,7 @@ class Shelf(nn.Module):
 
     def drifts(self) -> dict[str, torch.Tensor]:
         """Returns by family how far each of its numbers is from doing nothing."""
-        return {name: torch.cat([each.drift() for each in own]).float() for name, own in self.families.items()}
+        return {name: torch.cat([adapter.drift() for adapter in own]).float() for name, own in self.families.items()}
 
     def counts(self) -> dict[str, int]:
         """Returns the trainable numbers by family."""
@@ -100,7 +100,7 @@ class Shelf(nn.Module):
         """Returns the families whose effect no weights can have, with the reason."""
         found = obstacles_everywhere(FOLDING, self.families)
         for name, own in self.families.items():
-            if name not in found and (reason := next(filter(None, (each.obstacle() for each in own)), "")):
+            if name not in found and (reason := next(filter(None, (adapter.obstacle() for adapter in own)), "")):
                 found[name] = reason
         return found
 
@@ -196,8 +196,8 @@ def _input_gates(model: nn.Module, settings: InputGates, _draw: torch.Generator)
 def _temperatures(model: nn.Module, settings: AttentionTemperature, _draw: torch.Generator) -> Iterator[Adapter]:
     pairs, groups = compared(model), Sizes.of(model).heads if settings.per == "head" else 1
     blocks = [pairs] if settings.per == "model" else [[pair] for pair in pairs]
-    for each in blocks if pairs else []:
-        yield Temperature(each, groups, settings.target, settings.bounds)
+    for block in blocks if pairs else []:
+        yield Temperature(block, groups, settings.target, settings.bounds)
 
 
 def _rope_frequency(model: nn.Module, settings: RopeFrequencySettings, _draw: torch.Generator) -> Iterator[Adapter]:

@@ -22,4 +22,4 @@ class AskReview(Feedback):
 
     def after(self, written: Sequence[Written]) -> list[str]:
         """Returns the user's message after each answer."""
-        return [self.then if each.prompt.review else self.ask for each in written]
+        return [self.then if answer.prompt.review else self.ask for answer in written]

@@ -36,7 +36,7 @@ class TellCritique(Feedback):
 
     def after(self, written: Sequence[Written]) -> list[str]:
         """Returns the user's message after each answer."""
-        outcomes = self.remote.answers(self.remote.ask([self._request(each) for each in written]))
+        outcomes = self.remote.answers(self.remote.ask([self._request(answer) for answer in written]))
         cleaned = [clean(outcome.text).text if isinstance(outcome, Reply) else "" for outcome in outcomes]
         asked = [i for i, critique in enumerate(cleaned) if critique]
         found = leaks([cleaned[i] for i in asked], [written[i].prompt for i in asked], self.around.judge)

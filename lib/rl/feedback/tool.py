@@ -28,7 +28,7 @@ class TellOutput(Feedback):
 
     def after(self, written: Sequence[Written]) -> list[str]:
         """Returns the user's message after each answer."""
-        return [self._told(outputs) for outputs in asyncio.run(self._called([calls_in(each.text) for each in written]))]
+        return [self._told(texts) for texts in asyncio.run(self._called([calls_in(answer.text) for answer in written]))]
 
     async def _called(self, calls: list[list[Any]]) -> list[list[str]]:
         toolbox = Toolbox(SETTINGS, None)  # its turns are those of one loop

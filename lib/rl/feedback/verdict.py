@@ -21,7 +21,7 @@ class TellVerdict(Feedback):
 
     def after(self, written: Sequence[Written]) -> list[str]:
         """Returns the user's message after each answer."""
-        verdicts = [each.verdict for each in written]
+        verdicts = [answer.verdict for answer in written]
         return [
             self.unknown if not verdict.scored else self.right if verdict.match else self.wrong for verdict in verdicts
         ]
