@@ -186,7 +186,7 @@ def imports_and_devices() -> Iterator[Finding]:
 
 
 def _imported(names: list[str]) -> tuple[list[dict[str, Any]], str]:
-    """Returns what CHILD prints, and how it ended."""
+    """Returns the output of CHILD, and how it ended."""
     try:
         result = subprocess.run(
             [sys.executable, "-c", CHILD, *names], capture_output=True, text=True, timeout=IMPORT_SECONDS

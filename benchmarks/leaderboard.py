@@ -155,7 +155,7 @@ def changed(config: ScoreConfig, changes: dict[str, dict]) -> ScoreConfig:
 
 
 def checked(track: Track, run: Path, scratch: Path, rerun: bool) -> dict[str, Any]:
-    """Returns what a run counts for in its entry. Raises Refused."""
+    """Returns a run's figures for its entry. Raises Refused."""
     config = config_of(track.rules, run)
     home = {"model": {"name": track.config.model.name}, "dataset": {"name": track.config.dataset.name}}
     config = changed(config, home)
@@ -202,7 +202,7 @@ def ambiguous(tree: dict[str, Any]) -> list[str]:
 
 
 def forbidden(rules: Rules, tree: dict[str, Any], besides: tuple[str, ...] = ()) -> list[str]:
-    """Returns what of a resolved config an entry may not choose; `besides` are keys that it may have otherwise."""
+    """Returns the settings of a config that an entry may not choose; it may choose the keys in `besides` too."""
 
     def within(key: str, allowed: list[str]) -> bool:
         return any(f"{key}.".startswith(f"{prefix}.") for prefix in allowed)
@@ -224,7 +224,7 @@ def damaged(run: Path, stages: list[int]) -> list[str]:
 
 
 def foreign(track: Track, adapter: Path) -> list[str]:
-    """Returns what an adapter was trained on that is not the track's."""
+    """Returns the inputs of an adapter's training that differ from the track's."""
     from lib.run.manifest import manifest_of
 
     facts = manifest_of(adapter)
@@ -241,7 +241,7 @@ def foreign(track: Track, adapter: Path) -> list[str]:
 
 
 def untold(track: Track, run: Path, config: ScoreConfig, stages: list[int]) -> list[str]:
-    """Returns what is wrong with a run's own story: its steps, how it began, and the prompts it trained on."""
+    """Returns the contradictions in a run's records: its steps, its start, and the prompts it trained on."""
     from lib.run.manifest import manifest_of
 
     reasons = []
@@ -272,7 +272,7 @@ def rows_of(run: Path, stream: str) -> list[dict[str, Any]]:
 
 
 def facts_of(run: Path) -> dict[str, Any]:
-    """Returns what was sealed about a run: `cpu_seconds`, `wall_seconds`, `threads`. Raises Refused."""
+    """Returns the sealed facts of a run: `cpu_seconds`, `wall_seconds`, `threads`. Raises Refused."""
     from lib.run.manifest import manifest_of
 
     facts, wanted = manifest_of(run), {"cpu_seconds": (int, float), "wall_seconds": (int, float), "threads": int}

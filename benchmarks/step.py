@@ -116,7 +116,7 @@ class Child:
 
 
 def architecture(model: str, columns: int) -> tuple[FromScratch, str]:
-    """Returns what lib.model.scratch builds the model from, and its chat template."""
+    """Returns the plan from which lib.model.scratch builds the model, and its chat template."""
     config = load(SFTConfig, ROOT / "configs" / "tiny_base.yaml").model
     plan = config.from_scratch
     known = {"tiny": plan.architecture, "smollm2": SMOLLM2}

@@ -220,7 +220,7 @@ def distances(states: Sequence[State], neighbours: Sequence[Sequence[int]], goal
 
 
 def identity(layout: Layout, explored: Explored) -> tuple:
-    """Returns what is the same for all boards that can be reached from each other, and for their mirror images."""
+    """Returns a key shared by all boards that can be reached from each other, and by their mirror images."""
     size, cars = layout.size, layout.cars
     mirrored = [car._replace(line=size - 1 - car.line) if car.across else car for car in cars]
     turned = [

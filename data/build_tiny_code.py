@@ -194,7 +194,7 @@ def public_numbers(task: list[Operation]) -> tuple[int, ...]:
 
 
 def told(task: list[Operation], expression: list[str]) -> str:
-    """Returns what the user says after an attempt: the first public test that it fails, or that it passes."""
+    """Returns the user's message after an attempt: the first public test that it fails, or that it passes."""
     for number in public_numbers(task):
         right, answer = result(task, number), eval("".join(expression), {"x": number})
         if answer != right:

@@ -177,7 +177,7 @@ class Stacked:
     def __call__(
         self, ids: torch.Tensor, positions: torch.Tensor, attend: Attend, chosen: torch.Tensor | None = None
     ) -> torch.Tensor:
-        """Returns what `Llama` does."""
+        """Returns the same hidden states as `Llama`."""
         x = embedding(ids.flatten(), self._embedding)  # (B T, d), as everything but what is attended
         cos, sin = (table[positions] for table in self._tables)  # (B, T, 1, D / 2)
         shape = (*ids.shape, -1, self._dim)

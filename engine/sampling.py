@@ -362,7 +362,7 @@ def _batches(
 
 
 def _in_halves(policy: SampledPolicy, batch: list[tuple[TreePath, Turn]], *settings: Any) -> list[Completion]:
-    """Returns what `_decode` does, where memory runs out from half of the batch at a time."""
+    """Returns the result of `_decode`; if memory runs out, decodes half of the batch at a time."""
     with contextlib.suppress(torch.OutOfMemoryError):
         return _decode(policy, batch, *settings)
     half = _halved(len(batch), policy)

@@ -49,7 +49,7 @@ def first_collapse(run: RunFolder) -> dict | None:
 
 
 def alert(run: RunFolder, rollouts: Rollouts, sections: Sequence[PageSection]) -> list[Paragraph]:
-    """Returns what stands above everything else, since a run's accuracies may look well; empty without a collapse.
+    """Returns the warning at the top of the page, since accuracies may look well; empty without a collapse.
 
     `sections` has the charts, one of which may show what the alarm has seen.
     """
@@ -97,7 +97,7 @@ def headline(row: dict) -> str:
 
 
 def told(run: RunFolder, row: dict) -> tuple[str, str]:
-    """Returns what an alarm has seen and how to fix it, from its text in the log."""
+    """Returns the finding of an alarm and its fix, from its text in the log."""
     text = row["text"].replace(" %", "\u00a0%")
     text = re.sub(r"\bstage ([12]) step", lambda found: f"{run.stage_of({'stage': int(found[1])})}step", text)
     saw, _, cure = text.partition("; ")

@@ -215,7 +215,7 @@ def form_of_run(run: RunFolder) -> str | None:
 
 
 def flags_of(row: dict, texts: list[dict], moment: dict) -> set[str]:
-    """Returns what a rollout can be found by."""
+    """Returns the flags by which a rollout is found."""
     own = own_texts(texts)
     first, last = own[0], own[-1]
     known = {True: "right", False: "wrong"}
@@ -242,7 +242,7 @@ def own_texts(texts: list[dict]) -> list[dict]:
 
 
 def state_of(text: dict) -> str:
-    """Returns what became of an attempt: right, wrong, or malformed whatever its answer."""
+    """Returns the outcome of an attempt: right, wrong, or malformed whatever its answer."""
     return "malformed" if "malformed" in text else "right" if text.get("match") else "wrong"
 
 
@@ -267,7 +267,7 @@ def moment_of(run: RunFolder, row: dict, alarm_spans: list[tuple[int, int | None
 
 
 def game_of(row: dict) -> tuple:
-    """Returns what the two sides of a game have in common."""
+    """Returns the key that the two sides of a game share."""
     return tuple(row.get(name) for name in ("when", "stage", "step", "temperature", "feedback", "part", "prompt"))
 
 

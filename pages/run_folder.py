@@ -155,7 +155,7 @@ def read_run(folder: Path) -> RunFolder:
 
 
 def stamp(folder: Path) -> list[tuple]:
-    """Returns what changes with the files of a run: streams are cut and go on, a scoreboard is replaced."""
+    """Returns a key that changes with a run's files: streams are cut and go on, a scoreboard is replaced."""
     paths = [path for name in STREAMS for path in files_of(folder, name)] + [folder / "scoreboard.json"]
     stats = [(path.suffix, path.stat()) for path in paths if path.exists()]
     return [(stat.st_ino, stat.st_size, stat.st_mtime_ns * (suffix == ".json")) for suffix, stat in stats]

@@ -108,7 +108,7 @@ REMEDIES = {
 
 
 def storage_remedy(error: BaseException | None = None) -> str:
-    """Returns what to do after a failed write, by the system's reason, which some libraries bury in their message."""
+    """Returns the remedy for a failed write, by the system's reason, which some libraries bury in their message."""
     number = getattr(error, "errno", None)
     if number is None:
         buried = re.search(r"os error (\d+)", str(error))

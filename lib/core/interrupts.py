@@ -203,7 +203,7 @@ class _Call:
                 signal.pthread_kill(threading.main_thread().ident, WAKE)
 
     def _verdict(self, now: float) -> tuple[Callable[[str], BaseException] | None, int]:
-        """Returns what builds the error to raise from a place, or None, and the exit code that goes with it."""
+        """Returns a function from a place to the error to raise, or None, and the exit code that goes with it."""
         taken, interrupts = now - self.began, current()
         if self._most and taken > self._most:
             return lambda place: Overdue(f"{told_late(self._what, self._most)} ({place})"), RewardError.exit_code

@@ -11,7 +11,7 @@ from lib.model.policy import Policy
 def generate(
     policy: Policy, turns: dict[TreePath, Turn], decoding: Decoding, follow_up: FollowUp = nothing_follows
 ) -> dict[TreePath, Completion]:
-    """Returns what `engine.generate` does. Raises NumericError if logits are not finite, Left after a signal."""
+    """Returns `engine.generate`'s completions. Raises NumericError if logits are not finite, Left after a signal."""
     try:
         return engine.generate(policy, turns, decoding, follow_up, phase=phase, check_interrupt=give_way)
     except NonFinite as error:

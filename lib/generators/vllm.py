@@ -73,7 +73,7 @@ class VllmEngine:
     def generate(
         self, policy: Policy, turns: dict[TreePath, Turn], decoding: Decoding, follow_up: FollowUp = nothing_follows
     ) -> dict[TreePath, Completion]:
-        """Returns what `native.generate` does, drawn with vLLM's random numbers: one seed per path."""
+        """Returns completions like `native.generate`, drawn with vLLM's random numbers: one seed per path."""
         done: dict[TreePath, Completion] = {}
         in_vain = before = 0
         waiting = {(*path, copy): turn for path, turn in turns.items() for copy in range(turn.copies)}

@@ -74,7 +74,7 @@ def start_backend(config: Model) -> str:
 
 
 def _unusable_driver() -> str:
-    """Returns what to do where an NVIDIA driver is there and torch, built for CUDA, sees no GPU; "" elsewhere."""
+    """Returns advice if there is an NVIDIA driver but torch, built for CUDA, sees no GPU; "" elsewhere."""
     hidden = os.environ.get("CUDA_VISIBLE_DEVICES")
     if not torch.version.cuda or hidden in ("", "-1"):
         return ""

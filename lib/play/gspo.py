@@ -66,7 +66,7 @@ PROMPT_KEY = 12  # characters of the key that identifies a prompt in the scorebo
 
 
 def rewards_of(game: Game, config: SelfPlayConfig) -> list[float]:
-    """Returns what each answer of a group earns: its reward, adjusted by its game, plus the overlong penalty."""
+    """Returns the reward of each answer of a group, adjusted by its game, plus the overlong penalty."""
     budget, buffer = config.generation.most_tokens, config.train.overlong_buffer
     return [
         played_reward(answer.verdict.reward, answer.verdict, game.opponent, config.opponent)

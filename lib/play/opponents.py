@@ -237,7 +237,7 @@ def describe(config: SelfPlayConfig) -> str:
 
 
 def opponent_text(game: Game) -> dict[str, Any]:
-    """Returns what the opponent wrote, or why there is nothing."""
+    """Returns the opponent's answer, or the reason why there is none."""
     theirs = game.opponent
     said = {"text": theirs.text, "error": theirs.error} if theirs.error else {"text": theirs.text}
     verdict = {"match": theirs.verdict.match, "reward": theirs.verdict.components} if theirs.verdict else {}

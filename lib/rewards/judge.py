@@ -223,7 +223,7 @@ class Judge:
         return begin if able else None
 
     def explain(self, texts: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """Returns what the rewards tell people about wrong predictions; {} where they tell nothing.
+        """Returns the rewards' explanations of wrong predictions; {} where they have none.
 
         Only the first MOST_EXPLAINED predictions are explained.
         """
@@ -353,7 +353,7 @@ class Judge:
         return self._extract(self._target_extractor, self._target_extractor_name, gold, whose)
 
     def _extract(self, extractor: Callable[[str], str], name: str, text: str, whose: Any) -> str:
-        """Returns what an extractor finds in a text of `whose`: a sample's number, or the place of a row."""
+        """Returns the answer that an extractor finds in a text of `whose`: a sample's number, or the place of a row."""
         whose = f"sample {whose}" if isinstance(whose, int) else whose
         with blamed_on(f"extractor '{name}'", f" for {whose} ({text[:80]!r})"):
             answer = extractor(text)

@@ -118,7 +118,7 @@ class JudgeByTask(Judge):
         return begin_of_task if able else None
 
     def explain(self, texts: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """Returns what the rewards tell people about wrong predictions; {} where they tell nothing."""
+        """Returns the rewards' explanations of wrong predictions; {} where they have none."""
 
         def explained(judge: Judge, indexes: list[int]) -> list[dict[str, Any]]:
             return judge.explain([texts[index] for index in indexes], [rows[index] for index in indexes])

@@ -29,7 +29,7 @@ def _check(rows: Sequence[dict], places: Sequence[object]) -> None:
 
 
 def _problem(row: dict) -> str:
-    """Returns what is wrong with a row, in a few words; "" for a sound one."""
+    """Returns the problem with a row, in a few words; "" for a sound one."""
     board, size, moves, solution = (row.get(name) for name in _COLUMNS)
     if not isinstance(board, str):
         return f"board: got {board!r}, expected a text of cells"

@@ -180,7 +180,7 @@ class CorrectionPrompts:
         return self.tokenizer.decode(completion.text_ids(), skip_special_tokens=False)
 
     def messages(self, row: dict) -> list[dict]:
-        """Returns what of a row is read."""
+        """Returns the messages built from a row."""
         return [{"role": "user", "content": self.question(row)}]
 
     def notes(self, rows: list[dict]) -> list[str]:
@@ -214,7 +214,7 @@ class CorrectionPrompts:
         return with_system([{"role": "user", "content": self.outside.harmless(user)}], self.prompts.system)
 
     def _around_attempt1(self, first: list[dict], message: str) -> tuple[str, str]:
-        """Returns what the template writes before and after attempt 1 in a chat that goes on with `message`."""
+        """Returns the template's text before and after attempt 1 in a chat that goes on with `message`."""
         correction = {"role": "user", "content": message}
         rendered = self._render([*first, {"role": "assistant", "content": PLACEHOLDER}, correction])
         before, found, after = rendered.rpartition(PLACEHOLDER)

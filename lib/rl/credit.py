@@ -61,7 +61,7 @@ class Credit:
         return self.start[batch.answer] + batch.token
 
     def notes(self) -> dict[int, dict[str, Any]]:
-        """Returns what generations.jsonl keeps of each answer, its advantage, by the `id()` of the answer."""
+        """Returns the fields of generations.jsonl with each answer's advantage, by the `id()` of the answer."""
         answers = [answer for node in self.nodes for answer in node.group.answers]
         advantages = zip(answers, self.advantage.tolist(), strict=True)
         return {id(answer): {"advantage": round(advantage, 5)} for answer, advantage in advantages}

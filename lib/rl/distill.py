@@ -85,7 +85,7 @@ class Distiller:
         return [self.settings.weight * (number in self._before) for _, number, _ in answers]
 
     def _feedback(self, asked: list[tuple[Node, int, Answer]]) -> dict[int, str]:
-        """Returns what the reward explains of each answer, by number, if that is shown."""
+        """Returns the reward's explanation of each answer, by number, if the teacher is shown it."""
         if not self._shows_feedback:
             return {}
         told: dict[int, str] = {}

@@ -285,7 +285,7 @@ def _ends(answers: Answers) -> list[str]:
 
 
 def _right(answers: Answers) -> dict[str, np.ndarray]:
-    """Returns what is right of each attempt, (n,), by the name of its accuracy."""
+    """Returns the correctness per attempt, (n,), by the name of its accuracy."""
     return {f"acc{end}": values.astype(float) for end, values in zip(_ends(answers), answers.match, strict=True)}
 
 

@@ -28,7 +28,7 @@ def brief(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def texts_of(group: Group, notes: Notes = NO_NOTES) -> list[dict[str, Any]]:
-    """Returns what the policy wrote, with its verdict, and with its hint where there was one."""
+    """Returns the policy's texts with their verdicts, and with the hint where there was one."""
     prompt = group.prompt
     hint = {"hint": prompt.hint} if prompt.hint else {}
     question = question_of(prompt.plain) if prompt.plain else prompt.question

@@ -91,7 +91,7 @@ def metrics_of(trees: list[Group], credit: Credit, judge: Judge, config: ScoreCo
 
 
 def totals(groups: Sequence[Group], lengths: Iterable[float], credit: Credit, accelerator: Accelerator) -> dict:
-    """Returns what is counted over a whole step; `lengths` are those of all processes' answers."""
+    """Returns the counts over a whole step; `lengths` are those of all processes' answers."""
     return {
         "prompts": sum(collect([len(groups)], accelerator)),
         "tokens": int(sum(lengths)),

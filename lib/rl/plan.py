@@ -84,7 +84,7 @@ def stage_of(config: SelfPlayConfig, rows: int) -> Stage:
 
 
 def ahead(stages: list[Stage], settings: Eval, stage: int = 1, step: int = 0, due: str | None = "pretrain") -> Ahead:
-    """Returns what is left after `step` steps of `stage`; `due`: an evaluation before the next step, if any.
+    """Returns the work left after `step` steps of `stage`; `due`: an evaluation before the next step, if any.
 
     Each stage ends with an evaluation.
     """

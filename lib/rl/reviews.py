@@ -51,7 +51,7 @@ class Review:
 
 
 def role_of(review: Review | None) -> str:
-    """Returns what a completion is: an attempt, a check or a reflection."""
+    """Returns the role of a completion: attempt, check or reflection."""
     return ATTEMPT if review is None else review.role
 
 

@@ -201,7 +201,7 @@ def _check_templates(config: ScoreConfig | SelfPlayConfig, columns: set[str]) ->
 
 
 def load_prompts(config: ScoreConfig | SelfPlayConfig, tokenizer: Any) -> CorrectionPrompts | ChatRenderer:
-    """Returns what renders the rows of a config as prompts. Raises ConfigError where they cannot work."""
+    """Returns the renderer of a config's rows as prompts. Raises ConfigError if the prompts cannot work."""
     kwargs = config.model.chat_template_kwargs
     if isinstance(config, ScoreConfig):
         feedback, stop = feedback_of(config.prompts), config.prompts.stop

@@ -75,7 +75,7 @@ def sizes_of(answer: Answer, tokenizer: Any) -> list[int]:
 
 
 def _pieces(ids: list[int], tokenizer: Any) -> list[str]:
-    """Returns what each token adds to the text, where it depends on the token before it."""
+    """Returns the text that each token adds, which may depend on the token before it."""
     pieces, begin, end = [], 0, 0  # of the tokens before this one whose text is whole
     for i in range(len(ids)):
         before = tokenizer.decode(ids[begin:end], skip_special_tokens=False)

@@ -53,7 +53,7 @@ class Group:
 
     @property
     def role(self) -> str:
-        """Returns what the answers are: attempts, or reviews of one."""
+        """Returns the role of the answers: attempts, or reviews of one."""
         return role_of(self.prompt.review)
 
     @property

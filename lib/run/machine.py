@@ -29,7 +29,7 @@ def describe_machine() -> dict[str, Any]:
 
 
 def read_machine(folder: Path) -> dict[str, Any]:
-    """Returns what the run in `folder` says of its machine; {} if it says nothing, like runs of earlier versions."""
+    """Returns the machine that the run in `folder` recorded; {} if it recorded none, like runs of earlier versions."""
     try:
         found = json.loads((folder / MACHINE).read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -93,7 +93,7 @@ def _why_not(error: Exception) -> str:
 
 
 def problems(folder: Path) -> list[str]:
-    """Returns what is wrong with a checkpoint folder, by file name; empty when every byte is as it was written."""
+    """Returns the problems of a checkpoint folder, by file name; none if every byte is as it was written."""
     try:
         files = read_manifest(folder)["files"]
     except FileNotFoundError:

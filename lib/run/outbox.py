@@ -77,7 +77,7 @@ def put(folder: Path, outbox: Path, to: HubSettings, revision: str) -> Path:
 
 
 def waiting(outbox: Path) -> list[Path]:
-    """Returns what is to be pushed, oldest first."""
+    """Returns the folders to push, oldest first."""
     found = []
     for folder in outbox.glob("*"):
         with contextlib.suppress(FileNotFoundError):  # another process has pushed it since

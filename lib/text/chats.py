@@ -83,7 +83,7 @@ def text_of(messages: list[dict[str, Any]]) -> str:
 
 
 def question_of(row: dict[str, Any]) -> str:
-    """Returns what a row asks before the first trained turn: equal for equal questions, whatever the answer.
+    """Returns the question of a row, before the first trained turn: equal for equal questions, whatever the answer.
 
     For a row without a question, or one that `as_chat` refuses, it is the whole row.
     """

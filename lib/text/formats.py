@@ -108,7 +108,7 @@ def _filled(inside: str, name: str) -> AnswerPlace:
 
 
 def block_problem(text: str, tag: str) -> str:
-    """Returns what keeps `text` from having exactly one block of a tag, "" if nothing does."""
+    """Returns the reason why `text` has not exactly one block of a tag, "" if it has."""
     opening, closing = text.find(f"<{tag}>"), text.find(f"</{tag}>")
     if opening < 0 and closing < 0:
         return f"no <{tag}> block"
@@ -120,7 +120,7 @@ def block_problem(text: str, tag: str) -> str:
 
 
 def _thinking_problem(text: str) -> str:
-    """Returns what keeps the <think> blocks of `text`, if any, from being closed one after the other; "" if nothing."""
+    """Returns the problem with the <think> blocks of `text`; "" if each is closed before the next opens."""
     closes = [bool(tag[1]) for tag in _THINK.finditer(text)]
     if closes and closes[0]:  # the prompt opened this block
         closes = closes[1:]

@@ -190,7 +190,7 @@ class Internet:
         return decode(body, content_type), cut
 
     def _told(self, error: BaseException) -> str:
-        """Returns what the model is told of an error: its root cause, in fixed words."""
+        """Returns the message about an error for the model: its root cause, in fixed words."""
         import httpx
         from ssrfguard import BlockedAddressError, BlockedURLError
 

@@ -181,7 +181,7 @@ class Adapters(Section):
 
     @property
     def tuner(self) -> Tuner | None:
-        """Returns what PEFT puts on the model, if anything."""
+        """Returns the settings of the adapter that PEFT adds to the model, if any."""
         return next((family.settings for family in self._all if isinstance(family.settings, Tuner)), None)
 
     @property

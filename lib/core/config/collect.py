@@ -157,7 +157,7 @@ class CollectConfig(RunConfig):
         return self.select.model_copy(update={"only_matches": self.reward is not None if chosen is None else chosen})
 
     def smoke_overrides(self, examples: int) -> dict[str, Any]:
-        """Returns what makes a run of at most `examples` rows, two short samples of each and one round of tools."""
+        """Returns the changes for a run of at most `examples` rows, two short samples each and one round of tools."""
         return super().smoke_overrides(examples) | {
             "dataset.max_rows": examples,
             "generation.samples_per_prompt": AtMost(2),

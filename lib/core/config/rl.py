@@ -318,7 +318,7 @@ class RLConfig(RunConfig):
         return [(settings, {}) for settings in self.eval.passes(when)]
 
     def smoke_overrides(self, examples: int) -> dict[str, Any]:
-        """Returns what makes a run of at most `examples` rows, with an evaluation and a checkpoint at each step."""
+        """Returns the changes for a run of at most `examples` rows, with an evaluation and a checkpoint per step."""
         return super().smoke_overrides(examples) | {
             "dataset.max_train_rows": examples,
             "dataset.test_split_size": AtMost(examples),

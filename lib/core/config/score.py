@@ -40,7 +40,7 @@ class Prompts(Section):
 
     @property
     def reviewed_by(self) -> str:
-        """Returns what the policy writes between two attempts: a check or a reflection; "" for nothing."""
+        """Returns the kind of review that the policy writes between attempts, check or reflection; "" for none."""
         return ("check" if self.self.right else "reflection") if self.feedback == "self" else ""
 
     def _conflicts(self) -> Conflicts:
@@ -254,7 +254,7 @@ class ScoreConfig(RLConfig):
         return [*super().evaluations(when), *plain]
 
     def told(self, with_feedback: bool = True) -> dict[str, str]:
-        """Returns what a row of an evaluation says of what stands between attempts; {} if that is the same for all."""
+        """Returns the fields of an evaluation row that describe feedback and stop rule; {} if all rows share them."""
         feedback, stop = str(self.prompts.feedback), str(self.prompts.stop)
         if feedback == "none" and stop == "never":
             return {}
@@ -307,7 +307,7 @@ class ScoreConfig(RLConfig):
         return "generation.max_prompt_length_attempt1", self.generation.max_prompt_length_attempt1
 
     def smoke_overrides(self, examples: int) -> dict[str, Any]:
-        """Returns what makes a run of a few steps, with small groups and answers of at most SMOKE_TOKENS.
+        """Returns the changes for a run of a few steps, with small groups and answers of at most SMOKE_TOKENS.
 
         The first stage that has steps gets two, with an evaluation between them; the other gets one. Length costs, so
         that rewards differ and weights move even if no answer is right.

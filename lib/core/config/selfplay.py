@@ -199,7 +199,7 @@ class SelfPlayConfig(RLConfig):
         return "generation.max_prompt_length", self.generation.max_prompt_length
 
     def smoke_overrides(self, examples: int) -> dict[str, Any]:
-        """Returns what makes a run of 2 steps, with small groups and a teacher who always helps.
+        """Returns the changes for a run of 2 steps, with small groups and a teacher who always helps.
 
         Length costs, so that rewards differ and weights move even if no answer is right.
         """

@@ -111,7 +111,7 @@ class SFTConfig(RunConfig):
             )
 
     def smoke_overrides(self, examples: int) -> dict[str, Any]:
-        """Returns what makes a run of at most `examples` rows and 4 small steps, with evaluations."""
+        """Returns the changes for a run of at most `examples` rows and 4 small steps, with evaluations."""
         return super().smoke_overrides(examples) | {
             "dataset.max_train_rows": examples,
             "dataset.test_split_size": AtMost(examples),

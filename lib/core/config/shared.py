@@ -84,7 +84,7 @@ class TrainedModel(Model):
 
 
 def wrong_address(url: str) -> str:
-    """Returns what is wrong with a server's address, "" if nothing is."""
+    """Returns the problem with a server's address, "" if there is none."""
     if "?" in url or "#" in url:
         return "no path can be added after its ? or #: end it there, and give a key by api_key_env"
     if not re.match(r"https?://[^\s/]+", url):

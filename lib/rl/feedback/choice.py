@@ -16,5 +16,5 @@ KINDS: dict[str, Callable[[Prompts], Feedback]] = {
 
 
 def feedback_of(prompts: Prompts) -> Feedback | None:
-    """Returns what `prompts.feedback` names; None where the user says `prompts.self_correction` each time."""
+    """Returns the feedback that `prompts.feedback` names; None if the user always says `prompts.self_correction`."""
     return None if prompts.feedback == "none" else KINDS[prompts.feedback](prompts)

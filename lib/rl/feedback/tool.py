@@ -63,7 +63,7 @@ def _read(arguments: str) -> Any:
 
 
 def _output(answer: dict[str, Any]) -> str:
-    """Returns what a call printed, or why it did not run, without unprintable characters."""
+    """Returns the output of a call, or the reason why it did not run, without unprintable characters."""
     result = answer.get("result")
     if not isinstance(result, dict) or "stdout" not in result:
         text = str(answer.get("error") or json.dumps(result))

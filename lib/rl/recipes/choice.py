@@ -18,5 +18,5 @@ NAMES: dict[str, Callable[[ScoreTrain], CorrectionRecipe]] = {
 
 
 def recipe_of(train: ScoreTrain) -> CorrectionRecipe:
-    """Returns what `train.recipe` names."""
+    """Returns the recipe that `train.recipe` names."""
     return NAMES[train.recipe](train)

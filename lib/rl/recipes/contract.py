@@ -51,7 +51,7 @@ class StepAnswers:
         return found
 
     def gained(self, number: int, on: str) -> float | None:
-        """Returns what an attempt gains over the one before, in `on`: match or reward; None without both verdicts."""
+        """Returns the gain of an attempt over the one before, in `on`: match or reward; None without both verdicts."""
         before = self.before[number][-1]
         one, two = self.answers[before].verdict, self.answers[number].verdict
         if not (one.scored and two.scored):
@@ -71,5 +71,5 @@ class CorrectionRecipe:
         self.train = train
 
     def paid(self, node: Node, step: StepAnswers, stage: int) -> list[float | None]:
-        """Returns what the answers of a group earn; None for one that is left out, such as one without a verdict."""
+        """Returns the rewards of a group's answers; None leaves an answer out, for instance one without a verdict."""
         raise NotImplementedError

@@ -17,7 +17,7 @@ class MultiTurn(CorrectionRecipe):
     """Pays the end of a chat to all of its attempts."""
 
     def paid(self, node: Node, step: StepAnswers, stage: int) -> list[float | None]:
-        """Returns what the answers of a group earn."""
+        """Returns the rewards of a group's answers."""
         return [self._of(chats, step) for chats in (step.chats[number] for number in node.numbers)]
 
     def _of(self, chats: list[list[int]], step: StepAnswers) -> float | None:

@@ -23,7 +23,7 @@ class Pag(CorrectionRecipe):
     scales_roles = True
 
     def paid(self, node: Node, step: StepAnswers, stage: int) -> list[float | None]:
-        """Returns what the answers of a group earn."""
+        """Returns the rewards of a group's answers."""
         own = [step.rewards[number] for number in node.numbers]
         if not node.is_attempt or node.attempt == 1 or self.train.alpha == 0:
             return [*own]

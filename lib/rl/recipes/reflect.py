@@ -24,7 +24,7 @@ class Reflect(CorrectionRecipe):
     pays_attempts = False
 
     def paid(self, node: Node, step: StepAnswers, stage: int) -> list[float | None]:
-        """Returns what the answers of a group earn: attempts nothing."""
+        """Returns the rewards of a group's answers: 0 for attempts."""
         if node.is_attempt:
             return [0.0 for _ in node.numbers]
         return [self._of([step.answers[chat[node.attempt]] for chat in step.chats[number]]) for number in node.numbers]

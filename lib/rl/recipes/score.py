@@ -18,7 +18,7 @@ class Score(CorrectionRecipe):
     """Pays each attempt its own reward, and later ones a bonus for what they gain."""
 
     def paid(self, node: Node, step: StepAnswers, stage: int) -> list[float | None]:
-        """Returns what the answers of a group earn."""
+        """Returns the rewards of a group's answers."""
         train = self.train
         own = [step.rewards[number] for number in node.numbers]
         if not node.is_attempt:
@@ -39,7 +39,7 @@ class Score(CorrectionRecipe):
         ]
 
     def _gained_behind(self, number: int, node: Node, step: StepAnswers) -> float:
-        """Returns what the next attempts gain over an attempt, in the mean over its chats; 0 where a chat ends."""
+        """Returns the mean gain of the next attempts over an attempt, over its chats; 0 where a chat ends."""
         on = self.train.bonus_on
         gains = [step.gained(chat[node.attempt], on) if chat[node.attempt :] else 0.0 for chat in step.chats[number]]
         judged = [gain for gain in gains if gain is not None]

@@ -16,5 +16,5 @@ class ThinkTwice(CorrectionRecipe):
     """Pays each attempt whether it is right."""
 
     def paid(self, node: Node, step: StepAnswers, stage: int) -> list[float | None]:
-        """Returns what the answers of a group earn."""
+        """Returns the rewards of a group's answers."""
         return [float(answer.verdict.match) for answer in node.group.answers]

@@ -18,7 +18,7 @@ class Ufo(CorrectionRecipe):
     """Pays the end of a chat, decayed by turn, to all of its attempts, less for those that answer nothing new."""
 
     def paid(self, node: Node, step: StepAnswers, stage: int) -> list[float | None]:
-        """Returns what the answers of a group earn."""
+        """Returns the rewards of a group's answers."""
         return [self._of(number, step, node.is_attempt) for number in node.numbers]
 
     def _of(self, number: int, step: StepAnswers, is_attempt: bool) -> float | None:
