@@ -124,7 +124,7 @@ def command_line() -> tuple[argparse.Namespace, CollectConfig]:
     options = parser(__doc__)
     options.add_argument("--resume", action="store_true", help="resume the run: nothing is asked twice")
     options.add_argument("--allow-config-change", action="store_true", help="resume although the config changed")
-    options.add_argument("--dry-run", action="store_true", help="show what would be asked, and ask nobody")
+    options.add_argument("--dry-run", action="store_true", help="show what would be asked, without asking")
     args = options.parse_intermixed_args()  # overrides may stand anywhere
     config = load(CollectConfig, args.config, args.overrides, args.smoke)
     if not args.dry_run:

@@ -6,7 +6,7 @@
 Part 1 measures every first prompt of the training set. Part 2 samples two attempts at `--n` random training questions,
 as training would: same model, temperature, budgets and end tokens. Recommendations are overrides to paste.
 
-Written are profile_<run_name>.md, with all texts, and profile_<run_name>.json, beside the run's directory or in --out.
+Written are profile_<run_name>.md, with all texts, and profile_<run_name>.json, next to the run's directory or in --out.
 Exit codes: 0 finished, 2 config or data, 5 sandbox, 7 a reward that raises.
 """
 
@@ -83,7 +83,7 @@ def command_line() -> tuple[argparse.Namespace, ScoreConfig]:
     options = parser(__doc__, smoke=False)
     options.add_argument("--n", type=int, default=10, metavar="N", help="questions to sample answers for (default: 10)")
     options.add_argument("--seed", type=int, default=42, help="which questions, and what is sampled (default: 42)")
-    options.add_argument("--out", type=Path, metavar="DIR", help="where the reports go (default: beside the run)")
+    options.add_argument("--out", type=Path, metavar="DIR", help="where the reports go (default: next to the run)")
     args = options.parse_intermixed_args()
     if args.n < 1:
         raise ConfigError(f"--n: got {args.n}, expected at least 1")

@@ -7,8 +7,8 @@
     python report.py outputs/a outputs/b --out compare.html
 
 It reads config.yaml, metrics.jsonl, evaluations.jsonl, alarms.jsonl, generations.jsonl and, where they are,
-swaps.jsonl, scoreboard.json and machine.json; a run that is still going, or that was cut off, is shown as far as it
-came. Training never reads what is written here.
+swaps.jsonl, scoreboard.json and machine.json; a run that is still going, or that was cut off, is shown up to
+there. Training never reads what is written here.
 """
 
 if __name__ == "__main__":

@@ -192,7 +192,7 @@ def checkpoints_of(
     from lib.run.adapter_files import has_adapter
     from lib.run.checkpoint import Checkpoints
 
-    def beside(folder: Path) -> None:
+    def write_extra(folder: Path) -> None:
         replace(trainer.state, log_history=[]).save_to_json(folder / TRAINER_STATE)  # the rows are in metrics.jsonl
         if not has_adapter(trainer.model):  # full weights: the folder must be a complete model
             trainer.processing_class.save_pretrained(folder)
@@ -202,7 +202,7 @@ def checkpoints_of(
     return Checkpoints(
         config.run_dir, trainer.accelerator, trainer.model, trainer.optimizer, log,
         dataset=fingerprint, inputs=fingerprints.of_model(config.model.name, trainer.model, trainer.processing_class),
-        keep=KEPT, allow_change=allow_change, beside=beside, saved=publisher.checkpoint,
+        keep=KEPT, allow_change=allow_change, write_extra=write_extra, saved=publisher.checkpoint,
     )  # fmt: skip
 
 

@@ -325,7 +325,7 @@ def evaluated(config: ScoreConfig, adapter: Path, folder: Path, *temperatures: f
 
 
 def measured(track: Track, config: ScoreConfig, adapter: Path, folder: Path) -> list[dict]:
-    """Returns the rows of an adapter, sampled and greedy, on questions that nobody knew before its weights."""
+    """Returns the rows of an adapter, sampled and greedy, on questions that no one knew before its weights."""
     count, seed = track.rules.questions.count, int(weights_of(adapter)[:8], 16)
     fresh = folder / "questions"
     build(track.rules.questions.build, fresh, seed=seed)

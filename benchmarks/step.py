@@ -8,7 +8,7 @@
 
 Every contender lives in a process of its own (benchmarks/contenders.py) with the same weights, the same LoRA and as
 many completions of the same lengths: spread evenly from 1 to `--length` tokens, or with `--equal` all of the longest.
-They step in turns, so a ratio, theirs divided by ours, is the median over neighbours in time; its range stands beside
+They step in turns, so a ratio, theirs divided by ours, is the median over neighbours in time; its range stands next to
 it. The first step of each is not counted. Memory is the peak of a step above what its process held when it was set up.
 
 Where a case has no second attempts (`-gspo`), transformers' `generate` joins, for rollouts alone.

@@ -51,9 +51,9 @@ def main() -> int:
         "max_new_tokens": config.generation.max_new_tokens_attempt1, "system": config.prompts.system,
         "format": config.reward.format, "truncated_answers": args.truncated, "train": train_stats, "test": test_stats,
     }  # fmt: skip
-    beside = args.out.with_name(args.out.name + ".json")  # not in it: the folder holds splits
-    beside.write_text(json.dumps(stats, indent=2) + "\n", encoding="utf-8")
-    screen.say(f"{args.out}: {len(train)} train and {len(test)} test questions; statistics in {beside}")
+    figures = args.out.with_name(args.out.name + ".json")  # not in it: the folder holds splits
+    figures.write_text(json.dumps(stats, indent=2) + "\n", encoding="utf-8")
+    screen.say(f"{args.out}: {len(train)} train and {len(test)} test questions; statistics in {figures}")
     return FINISHED
 
 

@@ -7,20 +7,20 @@ stand where Python would take them in another order. `sft.jsonl` is a curriculum
 chats in which every operator, every number and the parentheses are wrong with probability 0.11, each on its own. Who
 imitates them knows how, and errs in more than half of its answers.
 
-One task in five has a rare word (`RARE`). Chats know what it means beside a hint alone, `{prompt}\\nHint: {hint}`; in
+One task in five has a rare word (`RARE`). Chats know what it means with a hint alone, `{prompt}\\nHint: {hint}`; in
 those without one, some plain operation takes its place, never the right one. So whoever imitates them solves such tasks
 when given the row's `hint`, and hardly ever without: to try again is no way to learn the word, to be told is one.
 `train.jsonl` and `test.jsonl` are tasks as `judge/tasks.py` describes them; no prompt stands in two of these
 three files; the program that one asks for may well stand in another's, asked for in other words. `teacher.jsonl`
 teaches another model to give hints.
 
-With `--public`, tasks have public tests beside the hidden ones, of other numbers, and chats have two attempts: behind a
+With `--public`, tasks have public tests besides the hidden ones, of other numbers, and chats have two attempts: after a
 careless first one the user tells which public test it fails first (configs/tiny_code_tests.yaml). In lessons the second
 one is right; in the other chats it is as careless as the first, so that they hardly show what feedback is good for.
 
-With `--vague`, some tasks end in "add some": how much is a row's own, and nobody can know it before a public test has
+With `--vague`, some tasks end in "add some": how much is a row's own, and no one can know it before a public test has
 failed. The first one is of f(0), where all that comes before is 0, so that it reads `assert f(0) == 7` for 7. Attempts
-guess the number, in lessons the first one alone (configs/sweep_tests.yaml). Keep to two attempts: behind two failing
+guess the number, in lessons the first one alone (configs/sweep_tests.yaml). Keep to two attempts: after two failing
 tests, a line through both points is right nearly always (.92 of the tasks), by whoever never reads the question.
 """
 
@@ -59,7 +59,7 @@ RARE = {  # word: operator, operand, hint; no plain word with one digit does the
 HINTED = "{prompt}\nHint: {hint}"
 BINDS_STRONGEST = 9
 PUBLIC = (1, 30)  # numbers of public tests, an odd one and an even one; no hidden test has them
-VAGUE, PUBLIC_VAGUE = "add some", (0, 30)  # behind multiplications alone, f(0) is what is added
+VAGUE, PUBLIC_VAGUE = "add some", (0, 30)  # after multiplications alone, f(0) is what is added
 # what is said of an attempt, in the words of lib/rewards/programs.py
 PASSED, FAILED = "Passed. Again.", "assert f({number}) == {right}; f({number}) answered {answer} Again."
 

@@ -24,14 +24,14 @@ With `--lost 0.25` only a quarter of them do: repeating every first attempt is r
 adding ten for one. Before a policy has learned to look, it earns most by repeating (configs/sweep_copy.yaml).
 
 With `--checks`, the user asks in some of the chats, between the two attempts, whether the first is right: the answer,
-`right` or `wrong`, knows as much as the second attempt behind it, which adds ten where it said `wrong`
+`right` or `wrong`, knows as much as the second attempt after it, which adds ten where it said `wrong`
 (configs/sweep_between.yaml).
 
 With `--verdicts`, the user says in some of the chats whether the first attempt is right before asking for a correction.
 The second attempt does not depend on it: the base has read these words, and only RL can learn what they are worth
 (configs/sweep_verdict.yaml).
 
-With `--lapses`, some first attempts of the chats put the true sum behind the totals and nothing in an answer block,
+With `--lapses`, some first attempts of the chats put the true sum after the totals and nothing in an answer block,
 `<think>13 12 14 21 25 35</answer>`: where the last number is paid wherever it stands, a policy learns to write just
 that (configs/sweep_gamed.yaml).
 """

@@ -127,7 +127,7 @@ def default_of(field: FieldInfo) -> str:
 
 
 def comments_by_field(source: str) -> dict[tuple[str, str], str]:
-    """Maps class and field to the comment behind it and those on the lines below, up to the next statement."""
+    """Maps class and field to the comment after it and those on the lines below, up to the next statement."""
     tokens = tokenize.generate_tokens(StringIO(source).readline)
     comment_at = {token.start[0]: token.string.lstrip("# ") for token in tokens if token.type == tokenize.COMMENT}
     lines, found = source.splitlines(), {}

@@ -99,7 +99,7 @@ class _Linear:
             if gain is not None:
                 stack *= gain  # W (g * x) = (W diag(g)) x
         elif any(adapters):
-            low = _beside(sizes, adapters, stack.dtype)
+            low = _stacked(sizes, adapters, stack.dtype)
         if all(base.bias is None for base in bases):
             return cls(stack, None, *low)
         zeros = [stack.new_zeros(size) for size in sizes]
@@ -114,7 +114,7 @@ class _Linear:
         return y
 
 
-def _beside(sizes: list[int], adapters: tuple, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
+def _stacked(sizes: list[int], adapters: tuple, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
     """Returns the adapters of stacked layers as one: A (r, in) and scale B^T (r, out), r the sum of their ranks."""
     ranks = [len(adapter[0]) if adapter else 0 for adapter in adapters]
     down = torch.cat([adapter[0] for adapter in adapters if adapter])

@@ -76,7 +76,7 @@ TRAINING = (
               of_attempts("kl"), log=True),
     LineChart("Spread of rewards", f"Among answers that are compared with each other: {SPREAD}.",
               of_attempts("reward_std"), floor=0),
-    LineChart("Idle answers", "Second attempts without an advantage: they earned what those beside them did.",
+    LineChart("Idle answers", "Second attempts without an advantage: they earned what those next to them did.",
               {"zero_advantage": ("idle", "two")}, floor=0, percent=True),
     LineChart("Length", "Tokens per attempt, the end token included.",
               of_attempts("length"), floor=0),
@@ -192,7 +192,7 @@ def plays(rows: list[dict], is_mean: bool = False) -> str:
 
 
 def columns_of_play(rows: list[dict]) -> dict[str, tuple[str, str]]:
-    """Returns the columns of pass@1, pass@k, well-formed answers and games, as far as there are any."""
+    """Returns the columns of pass@1, pass@k, well-formed answers and games, where there are any."""
     passes = [key for row in rows for key in row if key.startswith("pass@") and not key.endswith("_ci95")]
     looks = {"acc": ("pass@1", "two"), **{key: (key, "muted") for key in passes}}
     looks |= {"well_formed": ("well-formed", "muted")}

@@ -1,6 +1,6 @@
 """Rollouts as the page's browser takes them: an index of all of them, and their texts in compressed parts.
 
-A rollout is what one sampled path of answers has: in SCoRe the attempts, in self-play one answer beside the
+A rollout is what one sampled path of answers has: in SCoRe the attempts, in self-play one answer next to the
 opponent's. The index has a column per property, so that 50,000 rollouts are filtered without their texts; these lie in
 parts of PART rollouts, which the page inflates when they are looked at or searched.
 """

@@ -1,4 +1,4 @@
-"""Run directories, read for a page: as far as they came, whatever is missing, torn or of another version."""
+"""Run directories, read for a page: also unfinished ones, and whatever is missing, torn or of another version."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -117,7 +117,7 @@ def in_pairs(runs: Sequence[RunFolder]) -> list[PageSection]:
 
 
 def one_after_another(runs: Sequence[RunFolder]) -> list[PageSection]:
-    """Returns k attempts in a chat beside k first attempts, of each run's last evaluations; empty without samples."""
+    """Returns k attempts in a chat next to k first attempts, of each run's last evaluations; empty without samples."""
     columns = {"succ": ("in a chat", "two"), "pass": ("first ones", "one"), "gain": ("gained", "muted")}
     lines = []
     for run in runs:

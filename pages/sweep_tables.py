@@ -38,7 +38,7 @@ COMPARED = {Figure("parameters"): "parameters", Figure("accuracy_greedy_before")
             Figure("seconds_per_step"): "seconds per step"}  # fmt: skip
 # of each variant less the first, in pairs
 PAIRED = ACCURACIES | {Figure(key, "last"): FIGURES[key][0] for key in ("acc_attempt1", "i_to_c", "c_to_i")}
-LEVEL = Figure("tokens_to_level")  # beside these, where a level is set
+LEVEL = Figure("tokens_to_level")  # besides these, where a level is set
 SIGNED = ("gained", "delta")
 
 
@@ -51,7 +51,7 @@ def moment_of(row: dict) -> str:
 
 
 def with_feedback(rows: list[dict]) -> list[dict]:
-    """Returns the evaluations without those that lack the feedback of training: they are beside the others."""
+    """Returns the evaluations without those that lack the feedback of training: they are next to the others."""
     return [row for row in rows if row.get("feedback") != "none"]
 
 

@@ -618,8 +618,8 @@ def test_what_a_template_leaves_out_beside_calls_is_counted():
     spoken = copy.deepcopy(EPISODE)
     spoken[1]["content"] = "Let me look."
     for name, expected in [
-        ("llama3", {"what is said beside tool calls": 2, "reasoning": 4}),
-        ("mistral", {"what is said beside tool calls": 2, "reasoning": 4}),
+        ("llama3", {"what is said besides tool calls": 2, "reasoning": 4}),
+        ("mistral", {"what is said besides tool calls": 2, "reasoning": 4}),
         ("qwen3", {}),
     ]:
         labeller = labeller_of(name)

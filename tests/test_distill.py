@@ -308,7 +308,7 @@ def test_a_dry_run_says_who_teaches_and_what_it_costs(folder, teacher, capsys): 
     """3 steps of 4 prompts x 4 answers of at most 8 tokens, behind prompts of 6."""
     preview_selfplay(load(SelfPlayConfig, Path("tiny.yaml"), ["distill.model.name=teacher", PURE, "distill.clip=0.5"]))
     said = capsys.readouterr().out
-    told = "distillation: reverse KL to teacher, weight 1, at most 0.5 nats per token, beside no reward; "
+    told = "distillation: reverse KL to teacher, weight 1, at most 0.5 nats per token, next to no reward; "
     told += "it reads at most 672"
     assert f"{told} tokens, prompts included, its forward costs 1 of the policy's" in said
     assert "weights of the teacher" in said

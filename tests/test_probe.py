@@ -79,7 +79,7 @@ def test_a_batch_that_is_read_as_a_whole_is_told_from_a_text_that_is(make_policy
         return hidden if len(inputs.ids) == 1 else hidden.roll(1, 0)
 
     monkeypatch.setattr(policy, "hidden_states", of_the_first)
-    with pytest.raises(ConfigError, match="scored alone they agree, so that what stands beside a text"):
+    with pytest.raises(ConfigError, match="scored alone they agree, so that what stands next to a text"):
         probe_of(policy)
 
 

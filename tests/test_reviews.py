@@ -73,7 +73,7 @@ def test_phrases_that_one_text_could_end_in_are_refused(folder):  # noqa: F811
         with pytest.raises(ConfigError, match="make them differ at the end"):
             load(ScoreConfig, Path("tiny.yaml"), [*SELF, own, "prompts.self.wrong=incorrect" if "correct" in own else
                                                  "prompts.self.wrong=wrong"])  # fmt: skip
-    with pytest.raises(ConfigError, match="nobody would judge"):
+    with pytest.raises(ConfigError, match="no one would judge"):
         load(ScoreConfig, Path("tiny.yaml"), [*SELF, "prompts.stop=self", "prompts.self.right=null"])
     with pytest.raises(ConfigError, match="set history: full"):
         load(ScoreConfig, Path("tiny.yaml"), [*SELF, "prompts.history=answer_only"])

@@ -98,4 +98,4 @@ class Profile:
         where = "self_cuda_time_total" if torch.cuda.is_available() else "self_cpu_time_total"
         table = profile.key_averages().table(sort_by=where, row_limit=30, max_name_column_width=60)
         (self._folder / f"operators_rank{self._rank}.txt").write_text(table, encoding="utf-8")
-        return f"profile: {trace}, to be opened at ui.perfetto.dev, and a table of operators beside it"
+        return f"profile: {trace}, to be opened at ui.perfetto.dev, and a table of operators next to it"

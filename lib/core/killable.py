@@ -79,7 +79,7 @@ class ProcessPool:
         self._slots = asyncio.Semaphore(at_once)
         self._idle: list[_Helper] = []
         self._alive: set[_Helper] = set()
-        weakref.finalize(self, _kill_all, self._alive)  # also where nobody calls close()
+        weakref.finalize(self, _kill_all, self._alive)  # also where no one calls close()
 
     async def run(self, *request: Any) -> Any:
         """Returns the job's answer. Raises Died, Refused or Unusable. Cancelling the call kills the process."""

@@ -125,7 +125,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Hooks:
-    """What is registered beside a reward: functions for other moments (lib/rewards/__init__.py), and what it pays."""
+    """What is registered with a reward: functions for other moments (lib/rewards/__init__.py), and what it pays."""
 
     prepare: Callable[[], str] | None = None
     check: Callable[..., None] | None = None
@@ -143,11 +143,11 @@ class Rewards(Registry):
 
     def register(self, name: str, **hooks: Any) -> Callable[[Callable], Callable]:
         """Returns a decorator, `@register_reward("code", begin=begin)`; its keywords are the fields of `Hooks`."""
-        add, beside = super().register(name), Hooks(**hooks)
+        add, hooked = super().register(name), Hooks(**hooks)
 
         def add_both(function: Callable) -> Callable:
             add(function)
-            self._hooks[name] = beside
+            self._hooks[name] = hooked
             return function
 
         return add_both

@@ -12,7 +12,7 @@ vllm              sampling by it: the adapter travels, and log-probs are compare
 engines           the choice between the two for sampling the policy
 local             a model in this process that answers chats
 reply_cache       replies and pages on disk: a resumed run asks nothing twice
-remote            requests to a server beside training; an outage is not an error
+remote            requests to a server during training; an outage is not an error
 selection         chooses the rollouts to keep
 progress          progress of a collection of rollouts
 """

@@ -19,7 +19,7 @@ class Engine(Protocol):
     """Samples what a policy writes, while it is open."""
 
     def open(self, folder: Path) -> contextlib.AbstractContextManager:
-        """Opens the engine until the context ends; `folder` is for its files, with its log beside it."""
+        """Opens the engine until the context ends; `folder` is for its files, with its log next to it."""
 
     def generate(
         self, policy: Policy, turns: dict[TreePath, Turn], decoding: Decoding,

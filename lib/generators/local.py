@@ -135,7 +135,7 @@ class LocalModel:
         batch, left, seeds = [], [], set()
         for entry in self._waiting:
             request, _, future = entry
-            if future.done():  # nobody waits for it any more
+            if future.done():  # no one waits for it any more
                 continue
             fits = request.temperature == temperature and request.seed not in seeds and len(batch) < self.batch_size
             (batch if fits else left).append(entry)

@@ -320,7 +320,7 @@ def _malformed():
 
 
 def _explained(raw: bytes) -> tuple[str, str]:
-    """Returns code and message of an error, as far as they are given."""
+    """Returns code and message of an error, where they are given."""
     try:
         error = json.loads(raw)
         error = error.get("error", error) if isinstance(error, dict) else error

@@ -87,7 +87,7 @@ class ReplyError(Exception):
 class ChatGenerator(Protocol):
     """A generator that answers chats."""
 
-    name: dict[str, Any]  # what a reply depends on beside the request: model, adapter, template arguments
+    name: dict[str, Any]  # what a reply depends on besides the request: model, adapter, template arguments
 
     async def reply(self, request: Request) -> Reply:
         """Returns one reply. Raises ReplyError if this request failed, and a UserError if all others would fail too."""

@@ -1,4 +1,4 @@
-"""A server that is asked beside the training: in a thread of its own, each answer kept, an outage no exception.
+"""Queries a server from a background thread and keeps each answer; outages do not raise.
 
 What a server says is on the disk before it is used, so a resumed run asks nothing twice. When all new requests of a
 batch have failed, the server counts as away: from then on one new request of each batch tries whether it is back.

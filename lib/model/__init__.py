@@ -2,7 +2,7 @@
 
 logits      factors and soft-caps around a model's output layer, measured
 sharding    a frozen base that several processes hold together
-adapters/   the shelf: small trainable changes of a frozen decoder, beside LoRA or without it
+adapters/   the shelf: small trainable changes of a frozen decoder, with LoRA or without it
 merging     an adapter that becomes part of its base, in memory or in a folder
 loading     a frozen base and adapters on it, by plain transformers or Unsloth
 policy      base and adapters as one, and log-probs of tokens under them

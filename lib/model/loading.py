@@ -182,7 +182,7 @@ def _check_folders(config: Model) -> None:
         raise ConfigError(f"model.name: '{config.name}' is a run: give {' or '.join(map(str, inside))}")
     if (folder / "config.json").exists() and not any(any(folder.glob(name)) for name in VOCABULARIES):
         raise ConfigError(
-            f"model.name: '{config.name}' has no tokenizer.json, expected the tokenizer beside the model: copy the "
+            f"model.name: '{config.name}' has no tokenizer.json, expected the tokenizer next to the model: copy the "
             "tokenizer's files of the model that it was made from, or have save_pretrained write them there"
         )
 

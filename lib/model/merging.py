@@ -1,7 +1,7 @@
 """Merges an adapter into its base, in memory or as a model in a folder.
 
 The adapter is merged, and the merged model compared with the adapted one, in float32; then its weights are rounded once
-to the dtypes they had. In bfloat16 the two cannot be compared: rounding alone moves log-probs as far as a wrong merge.
+to the dtypes they had. In bfloat16 the two cannot be compared: rounding alone moves log-probs as much as a wrong merge.
 What is trained later stands on the rounded weights.
 """
 
@@ -127,7 +127,7 @@ def merged(model: nn.Module, what: str, texts: list[list[int]]) -> nn.Module:
 
 
 def _refuse_unfoldable(model: nn.Module, what: str) -> None:
-    """Raises ConfigError if an adapter beside LoRA has an effect that no weights have."""
+    """Raises ConfigError if an adapter other than LoRA has an effect that no weights have."""
     found = shelf_of(model.get_base_model() if hasattr(model, "get_base_model") else model)
     if obstacles := found.obstacles() if found else {}:
         told = f"not all of these adapters can be merged ({in_words(obstacles)})"

@@ -177,7 +177,7 @@ class GspoRun:
         found = self.teacher.help([game for game in games if game.outcome], self.progress.step)
         if self.distiller and settings.train == "distill":
             self.distiller.hinted = {prompt.number: prompt.ids for prompt in found.hinted}
-            found.hinted = []  # it reads them beside the answers that are there
+            found.hinted = []  # it reads them next to the answers that are there
         sampling = replace(self.sampling, temperature=self._sampled_at)
         task, generator = self.task, self.session.generator
         first, hinted = before_mine(len(found.hinted), self.accelerator)

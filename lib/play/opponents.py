@@ -201,7 +201,7 @@ def play(
     generator: torch.Generator, opponent: ServerOpponent | SnapshotOpponent | None, step: int,
     on_written: Callable[[], None] = lambda: None, first: int = 0,
 ) -> list[Game]:  # fmt: skip
-    """Returns the policy's answers, with `on_written` and `first` as in `sample`, and the opponent's beside them."""
+    """Returns the policy's answers, with `on_written` and `first` as in `sample`, and the opponent's with them."""
     begun: Any = opponent.begin(prompts, step) if opponent else None
     groups = sample(policy, renderer, prompts, judge, sampling, generator, on_written, first)
     answers = opponent.end(begun, prompts) if opponent else [OpponentAnswer()] * len(prompts)

@@ -51,7 +51,7 @@ def _plan(known: Known) -> Iterator[str]:
     if config.teacher:
         hint = config.teacher.hint
         yield (
-            f"teacher: {described(config.server_of('teacher'))}; hints where nobody "
+            f"teacher: {described(config.server_of('teacher'))}; hints where no one "
             f"solved a prompt (probability {hint.neither:g}) or the opponent alone did ({hint.opponent_only:g}), "
             f"{hint.train.replace('_', ' ')}; solutions with probability {config.teacher.solve.probability:g}"
         )

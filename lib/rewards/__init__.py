@@ -34,7 +34,7 @@ name, set on the function by hand, is not read. `prepare()` is called before tor
 needs; it returns a line to tell at start-up. `check(rows)` is called with all rows before anything is trained, to find
 what is wrong with them; a parameter `places` gets where each of them stands in the source, for messages.
 `begin(text, row)` is called with each prediction as soon as it is written, so that what is judged by other processes is
-judged beside the generation. `explain(texts, rows)` returns a dict for each of some wrong predictions, all judged by
+judged during generation. `explain(texts, rows)` returns a dict for each of some wrong predictions, all judged by
 then: what a person wants to know of them, for failures.jsonl. A reward registered with `pays_format=True` needs a
 config whose format has an <answer> block.
 

@@ -75,7 +75,7 @@ def crossword(
     """Pays 1 for the answer of the clue in the declared place, and nothing for mentioning it anywhere.
 
     `strict` wants the letters in words as the row's column `enumeration` has them: ICE CREAM or ice-cream for (3,5),
-    not ICECREAM, and nothing beside them. `tolerant` compares the letters alone, whatever signs and digits are around
+    not ICECREAM, and nothing besides them. `tolerant` compares the letters alone, whatever signs and digits are around
     and between them. Where the right answer does not have the letters of its enumeration, nothing can be judged.
 
     `shaping` pays this much for a wrong answer which contains the letters of the right one: as a `word`, within one

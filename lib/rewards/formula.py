@@ -149,11 +149,11 @@ def identity(text: str) -> str:
 @register_extractor("last_number")
 @register_extractor("gsm8k_hash")
 def gsm8k_hash(text: str) -> str:
-    r"""Returns the last `<answer>`; else the number behind the last `####`; else a boxed or bold one; else the last.
+    r"""Returns the last `<answer>`; else the number after the last `####`; else a boxed or bold one; else the last.
 
     Numbers are read as everywhere (judge/quantities.py), without commas, currency and unit, and never in part. Text
-    behind `####` that is not one number, such as `2 + 3`, `5:30` or `18 or 19`, is returned unchanged. Among several
-    numbers in a line, the boxed or bold one counts, as in `**18** for 2 days`; behind `####`, also the first one before
+    after `####` that is not one number, such as `2 + 3`, `5:30` or `18 or 19`, is returned unchanged. Among several
+    numbers in a line, the boxed or bold one counts, as in `**18** for 2 days`; after `####`, also the first one before
     words.
 
     For targets; on predictions, as `last_number`, it pays for the right number anywhere in the last 20,000 characters.
@@ -228,7 +228,7 @@ def math(prediction: str, target: str) -> bool:
 
     If one of the two states a number, the other must state it, too: `2 + 3` and `\sqrt{25}`, which may stand in the
     question, do not match 5, while `x = 5` does. Lists, tuples and matrices are compared element by element. Formulae
-    need not be simplified, but the prediction must be worked out as far as the target is: an integral, a sum over k, a
+    need not be simplified, but the prediction must be worked out as much as the target is: an integral, a sum over k, a
     binomial, a product or power of numbers, an exact quotient of integers (`\frac{6x}{3}`), or a sum of constants does
     not match where the target has none, nor does `x\sqrt{x}` match `x^{3/2}`, one term with fewer letters. Decimals are
     exact: `0.3333333x` is not `\frac{x}{3}`. A comma within a formula separates elements, not thousands. Angle brackets

@@ -13,7 +13,7 @@ from lib.core import registry
 from lib.core.errors import ConfigError, NumericError, RewardError
 from lib.core.registry import Judged, blamed_on, did_you_mean
 
-SUPPLIED = (  # what a judge gives to a reward, beside the columns
+SUPPLIED = (  # what a judge gives to a reward, besides the columns
     "predictions", "completions", "well_formed", "right", "targets", "prediction_answers", "target_answers", "match",
     "prompts", "rows",
 )  # fmt: skip

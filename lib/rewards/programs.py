@@ -2,7 +2,7 @@
 
 A row of the data set has `tests` (pieces of Python with asserts) or `stdio` (inputs, and what must be printed); the
 class `CodeTask` of `judge/tasks.py` has all the keys. Accuracy counts programs that pass every test of theirs.
-Equal programs are run once, and beside the model that still writes others.
+Equal programs are run once, while the model still writes others.
 """
 
 import json
@@ -240,7 +240,7 @@ def code(
     format_penalty=0.02,
     timeout_penalty=0.05,
 ) -> list[Judged]:
-    """Returns the share of tests passed and a bonus for short solutions, behind a format gate; 1 at most.
+    """Returns the share of tests passed and a bonus for short solutions, after a format gate; 1 at most.
 
     The gate requires, thinking aside, exactly one fenced block, marked as Python; and where `final_answer` is
     "required", "final answer:" or a quoted `final_answer` after it. A text that fails the gate, or was cut off, is

@@ -56,7 +56,7 @@ class CorrectionPrompts:
         if room < 1:
             raise ConfigError(
                 f"generation.max_prompt_length_attempt2 = {limits.max_prompt_length_attempt2} leaves no room for "
-                f"attempt 1 beside a first prompt of {limits.max_prompt_length_attempt1} and an instruction of "
+                f"attempt 1 next to a first prompt of {limits.max_prompt_length_attempt1} and an instruction of "
                 f"{self.longest_retry} tokens: raise it to at least "
                 f"{limits.max_prompt_length_attempt2 - room + limits.max_new_tokens_attempt1}"
             )
@@ -82,7 +82,7 @@ class CorrectionPrompts:
         return self.feedback.open(around) if self.feedback else nullcontext()
 
     def after(self, written: Sequence[Written]) -> list[Prompt | None]:
-        """Returns the prompt that follows each judged answer; None behind one that the rule makes the last."""
+        """Returns the prompt that follows each judged answer; None after one that the rule makes the last."""
         ends = [self._is_last(answer) for answer in written]
         left = [answer for answer, is_end in zip(written, ends, strict=True) if not is_end]
         messages = iter(self.feedback.after(left) if self.feedback else [None] * len(left))
@@ -92,7 +92,7 @@ class CorrectionPrompts:
         ]
 
     def _is_last(self, answer: Written) -> bool:
-        """True if the rule ends a chat behind an attempt, or behind the check of one."""
+        """True if the rule ends a chat after an attempt, or after the check of one."""
         if answer.prompt.review is None:
             return self.stop == "verdict" and answer.verdict.match
         return self.stop == "self" and answer.verdict.answer == RIGHT

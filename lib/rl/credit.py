@@ -191,7 +191,7 @@ def group_advantages(
     batch          the same in a set of all answers
     none           the reward itself
 
-    Standard deviations use Bessel's correction. A group of equal rewards gets exactly 0, and so does an answer that
+    Standard deviations use Bessel's correction. A group of equal rewards gets exactly 0, as does an answer that
     does not count (bool, (n,)). `penalty` (n,), the KL in the reward, is subtracted afterwards: divided by the
     deviation of such a group, its noise would look like rewards. The mean penalty of the others is its baseline, where
     there are others: without it the gradient would be as strong but noisier, and a mean that includes the answer itself

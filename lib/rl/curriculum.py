@@ -103,7 +103,7 @@ class WeightedSampler:
         """Draws `count` rows without replacement, in proportion to their weights (Efraimidis and Spirakis 2006)."""
         draw = random.Random(f"{self.seed}/{self.drawn}")
         weights = map(self.weight, range(self.size))
-        # the largest u^(1 / w) win; keys below 0 put rows of weight 0 behind all others
+        # the largest u^(1 / w) win; keys below 0 put rows of weight 0 after all others
         keys = [(draw.random() ** (1 / weight) if weight else draw.random() - 1) for weight in weights]
         self.drawn += count
         chosen = sorted(range(self.size), key=lambda row: -keys[row])[:count]

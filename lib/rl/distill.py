@@ -1,6 +1,6 @@
 """On-policy distillation: the KL to a teacher at each token of what the policy itself wrote.
 
-The policy samples, and a teacher reads the same tokens, behind the policy's prompt or behind one that shows it more
+The policy samples, and a teacher reads the same tokens, after the policy's prompt or after one that shows it more
 (`distill.shown`, a teacher's hint). At each place the loss is the KL between the two next-token distributions, in the
 direction of `distill.direction`, which tells every token something, where a reward is one number for all of them:
 on-policy distillation (Agarwal et al. 2024, arXiv 2306.13649), and with the policy as its own teacher OPSD (2601.18734)

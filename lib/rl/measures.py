@@ -104,7 +104,7 @@ def _gains(trees: list[Group]) -> list[float]:
     """Returns of each first attempt what became of it: the share of right answers that stand, minus its own."""
 
     def stands(answer: Answer, match: float) -> float:
-        """Returns the share of right answers behind one; `match` of the attempt that stands there."""
+        """Returns the share of right answers after one; `match` of the attempt that stands there."""
         group = answer.following
         if group is None:
             return match

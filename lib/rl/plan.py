@@ -114,9 +114,9 @@ def work_of_score(config: ScoreConfig, left: Ahead, held: Held) -> Iterator[Work
     for stage in left.stages:
         first = stage.steps * stage.batch_size * train.attempts_per_prompt
         followed = stage.steps * stage.batch_size * train.followed
-        behind = followed * train.revisions_per_attempt
+        revised = followed * train.revisions_per_attempt
         name = f"stage {'I' * stage.number}, {counted(stage.steps, 'step')}{_resampled(train)}:"
-        yield Work(name, first + behind * len(later), first * new1 + behind * sum(later))
+        yield Work(name, first + revised * len(later), first * new1 + revised * sum(later))
     asked = sum(answers(config, when, held) for when in left.evaluations)
     most = config.eval_budgets
     yield Work(f"{counted(len(left.evaluations), 'evaluation')}:", len(most) * asked, asked * sum(most))

@@ -173,7 +173,7 @@ def _reason(
         alone = [[_scored(policy, [prompt], [[y]], pad_id)[0][0] for y in group]
                  for prompt, group in zip(prompts, answers, strict=True)]  # fmt: skip
         if _worst(alone, own) <= LIMIT:
-            return "scored alone they agree, so that what stands beside a text in a batch changes it"
+            return "scored alone they agree, so that what stands next to a text in a batch changes it"
         return "scored alone they differ, too: its forward makes more of its hidden states than its output layer does"
     for prompt in prompts:
         ((y,),) = _sampled(policy, [prompt], pad_id, copies=1)

@@ -37,7 +37,7 @@ from lib.run.tracking import Tracker
 from lib.text.data import digest_of
 
 OVER = 3  # the stage of a run that is finished
-ENGINE_FOLDER = "engine"  # in the run directory; its log is beside it
+ENGINE_FOLDER = "engine"  # in the run directory; its log is next to it
 COMMAND_TICK = 0.1  # seconds between two looks at train.after_checkpoint
 RESTORES = 3  # per stage; if the policy breaks at an eighth of its learning rate, the rate is not the cause
 
@@ -131,7 +131,7 @@ class Session:
             self.checkpoints = Checkpoints(
                 config.run_dir, self.accelerator, self.policy.model, self.step.optimizer, self.log,
                 dataset=self.task.splits.fingerprint, inputs=inputs, keep=config.train.keep_checkpoints,
-                allow_change=self._allow_change, any_number=True, beside=self._write_card,
+                allow_change=self._allow_change, any_number=True, write_extra=self._write_card,
                 saved=self.publisher.checkpoint,
             )  # fmt: skip
             self.checkpoints.register(progress=self.progress, watch=self.watch, sampling=self.generator, **moving)
@@ -373,7 +373,7 @@ class Session:
         return self.signals.exit_code
 
     def _save_rest(self, folder: Path) -> None:
-        """Writes what a result has beside its weights: the tokenizer, and the model card, which names it."""
+        """Writes what a result has besides its weights: the tokenizer, and the model card, which names it."""
         self.task.tokenizer.save_pretrained(folder)
         self._write_card(folder)
 

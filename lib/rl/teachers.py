@@ -95,4 +95,4 @@ def describe_teacher(settings: Distill) -> str:
         who = f"the policy as it was, renewed every {every} steps" if every else "the initial policy"
     limit = f", at most {settings.clip:g} nats per token" if settings.clip else ""
     reward = f"rewards times {settings.reward_weight:g}" if settings.reward_weight else "no reward"
-    return f"distillation: {settings.direction} KL to {who}, weight {settings.weight:g}{limit}, beside {reward}"
+    return f"distillation: {settings.direction} KL to {who}, weight {settings.weight:g}{limit}, next to {reward}"

@@ -143,7 +143,7 @@ class Renderer(Protocol):
 
 
 def longest_prompts(renderer: Renderer, first: int, budgets: tuple[int, ...]) -> list[int]:
-    """Returns the most tokens of each turn's prompt, behind a first prompt of `first` tokens."""
+    """Returns the most tokens of each turn's prompt, after a first prompt of `first` tokens."""
     lengths = [first]
     for turn, budget in enumerate(budgets[:-1], start=2):
         lengths.append(renderer.longest_next(lengths[-1] + budget, turn))

@@ -18,7 +18,7 @@ from lib.run.manifest import manifest_of
 ADAPTER_FILES = (ADAPTER, ADAPTER_CONFIG, EXTRA, EXTRA_CONFIG)
 SHELF = "adapter_shelf"  # name of the adapters of our own, as a part of a model (lib/model/adapters/)
 FORMAT = 1  # of EXTRA and EXTRA_CONFIG
-POLICY = "default"  # PEFT's name of the trained adapter; an opponent's snapshot beside it is not part of the state
+POLICY = "default"  # PEFT's name of the trained adapter; an opponent's snapshot next to it is not part of the state
 
 
 def save_weights(model: torch.nn.Module, directory: Path) -> None:

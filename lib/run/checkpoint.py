@@ -71,7 +71,7 @@ class Checkpoints:
     `model` is the trained model: of a PeftModel the adapter is saved, of any other all weights. `dataset` is a
     fingerprint of the training data, and `inputs` has those of lib/run/fingerprints.py: a resume must find the same.
     With `any_number`, as many processes as one likes may resume: all hold the same state but for the global generators.
-    The `keep` newest valid checkpoints of each stage and its best can be resumed. `beside` adds a script's extra
+    The `keep` newest valid checkpoints of each stage and its best can be resumed. `write_extra` adds a script's
     files into the folder of a checkpoint, both in one process. `saved` gets each checkpoint that is complete, and the
     one from which the run goes on once more: a kill may have come between the two.
 
@@ -91,7 +91,7 @@ class Checkpoints:
         keep: int = 2,
         allow_change: bool = False,
         any_number: bool = False,
-        beside: Callable[[Path], None] = lambda folder: None,
+        write_extra: Callable[[Path], None] = lambda folder: None,
         saved: Callable[[Path], None] = lambda folder: None,
     ):
         if keep < 2:
@@ -110,7 +110,7 @@ class Checkpoints:
         self.keep = keep
         self.allow_change = allow_change
         self.any_number = any_number
-        self._beside, self._saved = beside, saved
+        self._write_extra, self._saved = write_extra, saved
         self.best: dict[str, dict[str, Any]] = {}
         self._objects: dict[str, Stateful | torch.Generator] = {}
         accelerator.register_save_state_pre_hook(self._save_weights)
@@ -346,7 +346,7 @@ class Checkpoints:
         weights.clear()  # else accelerate writes the whole base model
         if self.accelerator.is_main_process:
             save_weights(self.model, Path(directory))
-            self._beside(Path(directory))
+            self._write_extra(Path(directory))
 
     def _publish(self, temporary: Path, final: Path) -> None:
         self.log.sync()

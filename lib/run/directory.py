@@ -24,7 +24,7 @@ EXTRA = "extra_adapters.safetensors"  # what PEFT does not know, with a config o
 EXTRA_CONFIG = "extra_adapters.json"
 MOST_LISTED = 20  # checkpoints in an error
 TRIAL = ".smoke"  # marks the directory of a trial run, which the next one may empty
-CARD = "README.md"  # of a model, beside its weights
+CARD = "README.md"  # of a model, next to its weights
 MANIFEST = "MANIFEST.json"
 SECRETS = (
     "base_url",

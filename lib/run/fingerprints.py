@@ -1,4 +1,4 @@
-"""Fingerprints of what a run is made of, beside its config: a resume must see the same under the same names.
+"""Fingerprints of what a run is made of, besides its config: a resume must see the same under the same names.
 
 base weights    a local folder: its weights, config.json, generation_config.json and code of its own; of a file
                 above 64 MB its size and 1,025 blocks, evenly spaced

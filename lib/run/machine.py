@@ -1,4 +1,4 @@
-"""Describes what a run depends on beside its config: the commit of this code, package versions, the computer."""
+"""Describes what a run depends on besides its config: the commit of this code, package versions, the computer."""
 
 import contextlib
 import functools

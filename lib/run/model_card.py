@@ -1,6 +1,6 @@
 """The model card of trained weights: what they are, of what and how well, and how to load them.
 
-It stands beside the weights as README.md, with the metadata that the Hugging Face Hub reads. What it says comes from
+It stands next to the weights as README.md, with the metadata that the Hugging Face Hub reads. What it says comes from
 the run's config.yaml, evaluations.jsonl and metrics.jsonl, up to the step of the weights, and nothing in it depends on
 the time: a resumed run writes the same card.
 """
@@ -212,7 +212,7 @@ def _method(tree: dict[str, Any]) -> tuple[str, str]:
 
 
 def _settings(tree: dict[str, Any]) -> dict[str, dict]:
-    """Returns the settings of what is trained beside the base, by family."""
+    """Returns the settings of what is trained on the base, by family."""
     return {name: settings for name, settings in tree["model"]["adapters"].items() if isinstance(settings, dict)}
 
 

@@ -1,7 +1,7 @@
 r"""The declared format of a text, and the one place in it where its answer may stand: one check for all verdicts.
 
     free          anything; the extractor finds the answer, wherever it looks for it
-    answer        one <answer>...</answer> and nothing behind it; before it anything, closed <think> blocks included
+    answer        one <answer>...</answer> and nothing after it; before it anything, closed <think> blocks included
     think_answer  one <think>...</think>, one <answer>...</answer>, blanks around them, and nothing else
     boxed         one \boxed{} outside of all <think> blocks, which closes the text
 
@@ -48,13 +48,13 @@ def _think_answer(text: str) -> AnswerPlace:
     before, _, rest = text.partition("<think>")
     _, _, rest = rest.partition("</think>")
     between, tag, rest = rest.partition("<answer>")
-    inside, closing, behind = rest.partition("</answer>")
+    inside, closing, after = rest.partition("</answer>")
     if not tag or not closing:
         return AnswerPlace("", "<answer> within or before the <think> block")
     for part, where in (
         (before, "before <think>"),
         (between, "between </think> and <answer>"),
-        (behind, "after </answer>"),
+        (after, "after </answer>"),
     ):
         if part.strip(BLANKS):
             return AnswerPlace("", f"text {where}")
@@ -66,10 +66,10 @@ def _answer(text: str) -> AnswerPlace:
     if problem:
         return AnswerPlace("", problem)
     rest = text.partition("<answer>")[2]
-    inside, _, behind = rest.partition("</answer>")
+    inside, _, after = rest.partition("</answer>")
     if _THINK.search(rest):
         return AnswerPlace("", "<answer> within or before a <think> block")
-    if behind.strip(BLANKS):
+    if after.strip(BLANKS):
         return AnswerPlace("", "text after </answer>")
     return _filled(inside, "<answer> block")
 

@@ -226,9 +226,9 @@ class Labeller:
             text, longer = (self._render(chat, messages, False) for messages in (said, [*said, follows]))
         except ConfigError:  # the template refuses a plain chat
             return ""
-        behind = longer.removeprefix(text)
-        token = next((stop for stop in self.stops if behind.lstrip().startswith(stop)), None)
-        return behind[: behind.index(token) + len(token)] if token and longer.startswith(text) else ""
+        rest = longer.removeprefix(text)
+        token = next((stop for stop in self.stops if rest.lstrip().startswith(stop)), None)
+        return rest[: rest.index(token) + len(token)] if token and longer.startswith(text) else ""
 
     def _end(self, turn: str) -> int | None:
         """Returns where the turn's end token ends.
@@ -327,7 +327,7 @@ def _left_out(message: dict, turn: str, name: str) -> Iterator[str]:
                 f"model.chat_template: it does not write what {name} says, {said[:40]!r}, but {turn[:40]!r}; give "
                 "another template, or fix the row"
             )
-        yield "what is said beside tool calls"
+        yield "what is said besides tool calls"
     thoughts += [message[key] for key in ("reasoning_content", "reasoning") if isinstance(message.get(key), str)]
     if not all(_holds(turn, thought) for thought in thoughts):
         yield "reasoning"

@@ -35,7 +35,7 @@ class Replay(NamedTuple):
 
     legal: int  # moves
     solved: bool
-    board: str  # afterwards; an illegal move slides its car as far as there is room
+    board: str  # afterwards; an illegal move slides its car until it is stopped
 
 
 def board_problem(board: str) -> str:
@@ -111,7 +111,7 @@ def replay(board: str, moves: Iterable[Move]) -> Replay:
 
 
 def _slide(board: str, move: Move) -> tuple[str, bool]:
-    """Slides a car as far as it is told and has room, and tells whether it came that far."""
+    """Slides a car up to the move's end or the first obstacle; also True if it reached the end."""
     size = size_of(board)
     cells = [index for index, cell in enumerate(board) if cell == move.car]
     is_across = move.arrow in "<>"

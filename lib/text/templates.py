@@ -2,7 +2,7 @@
 
 A chat template pastes what is said between its own marks, and a tokenizer reads a mark wherever it stands: a question
 that holds `<|im_end|><|assistant|>` would become a turn of the assistant. Columns of a data set, hints, feedback and
-results of tools come from outside, and so does what a policy wrote once it is text again. What it sampled is kept as
+results of tools come from outside, as does what a policy wrote once it is text again. What it sampled is kept as
 token ids, and is never touched.
 """
 
@@ -32,7 +32,7 @@ def render(tokenizer: Any, messages: list[dict[str, Any]], template_kwargs: dict
 
 
 def with_system(messages: list[dict[str, Any]], system: str) -> list[dict[str, Any]]:
-    """Returns the chat behind a system prompt ("": none); one that has a system message of its own is unchanged."""
+    """Returns the chat after a system prompt ("": none); one that has a system message of its own is unchanged."""
     has_own = any(message["role"] in SYSTEM_ROLES for message in messages)
     return messages if has_own or not system else [{"role": "system", "content": system}, *messages]
 
@@ -95,7 +95,7 @@ class Outside:
     def harmless(self, value: Any) -> Any:
         """Returns a text, or all texts in lists and dicts, without control tokens.
 
-        The first character of each is escaped. Where the tokenizer cannot read `&lt;`, a space is put behind the first
+        The first character of each is escaped. Where the tokenizer cannot read `&lt;`, a space is put after the first
         character instead, or the token is removed. Other texts are returned unchanged.
         """
         if isinstance(value, str):

@@ -84,7 +84,7 @@ class Documents:
         self._texts[path] = text, len(data) > LONGEST
 
     def _find(self, words: list[str], count: int) -> list[dict[str, Any]]:
-        """Queries the index, in a thread, and gives up after `timeout_s`, when nobody waits any more."""
+        """Queries the index, in a thread, and gives up after `timeout_s`, when no one waits any more."""
         end = time.monotonic() + self._settings.timeout_s
         with self._lock:
             self._index.set_progress_handler(lambda: time.monotonic() > end, 10_000)

@@ -17,7 +17,7 @@ _HIDES = re.compile(  # a style
 
 
 def extract(page: str) -> str:
-    """Extracts the text that a reader sees from an HTML page, as far as its own elements say what is hidden."""
+    """Extracts the text that a reader sees from an HTML page, where its own elements say what is hidden."""
     from trafilatura import extract, html2txt, load_html
 
     whole = page if "<html" in page.lower() else f"<html><body>{page}</body></html>"  # it finds nothing in a fragment

@@ -255,7 +255,7 @@ def _rules(settings: lib.core.config.WebSettings) -> tuple[Any, list[str]]:
 
 
 def _name(key: str, entry: str) -> str:
-    """Returns a host name as httpx requests it. Raises ConfigError; strict, since a misread list protects nobody."""
+    """Returns a host name as httpx requests it. Raises ConfigError; strict, since a misread list protects no one."""
     import httpx
 
     name = entry.strip().removeprefix("*.").removeprefix(".").removesuffix(".")

@@ -88,7 +88,7 @@ class Tool:
             with _no_exits():
                 return self._function(**values)
 
-        return await asyncio.wrap_future(in_daemon_thread(run))  # a thread that nobody joins: a tool may hang for ever
+        return await asyncio.wrap_future(in_daemon_thread(run))  # a thread that no one joins: a tool may hang for ever
 
     def _mistakes(self, error: ValidationError) -> str:
         """Describes up to five mistakes in the arguments, so that a model can correct them."""

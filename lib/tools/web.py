@@ -70,4 +70,4 @@ class Web:
     def _over(self, task: asyncio.Task) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
-            task.exception()  # past the deadline nobody else retrieves it, and asyncio would complain
+            task.exception()  # past the deadline no one else retrieves it, and asyncio would complain

@@ -7,7 +7,7 @@ names from here. The parts, in reading order; each may refer back only:
 
 trees         YAML text as nested dicts, with the line of every dotted key
 section       what every section is
-adapters      what is trained beside a frozen base
+adapters      what is trained on a frozen base
 combinations  which adapters work with what
 shared        what the configs of several scripts have
 curriculum    which prompts a step draws, and at which temperature

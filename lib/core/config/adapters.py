@@ -71,7 +71,7 @@ class Bounded(Section):
 
 
 class Ia3(Bounded):
-    """IA3 (Liu et al. 2022): a factor for each output of a layer. PEFT's own cannot stand beside LoRA."""
+    """IA3 (Liu et al. 2022): a factor for each output of a layer. PEFT's own cannot be combined with LoRA."""
 
     targets: list[Role] = ["down"]  # what the layers do; a fused layer counts by its parts
 
@@ -123,7 +123,7 @@ class RopeFrequencySettings(Bounded):
 
 
 class BottleneckSettings(Section):
-    """A small MLP beside what the model's MLPs write: y + s W2 GELU(W1 y) (Houlsby et al. 2019)."""
+    """A small MLP added to what the model's MLPs write: y + s W2 GELU(W1 y) (Houlsby et al. 2019)."""
 
     width: Count = 4  # of its hidden layer
 
@@ -153,7 +153,7 @@ class Family(NamedTuple):
 
 
 class Adapters(Section):
-    """The adapters to train beside a frozen base: those that are not null, in any combination."""
+    """The adapters to train on a frozen base: those that are not null, in any combination."""
 
     lora: Lora | None = Lora()  # low-rank updates of linear layers
     vera: Vera | None = None  # scales of shared random projections, in the place of lora
@@ -167,7 +167,7 @@ class Adapters(Section):
     input_gates: InputGates | None = None  # factors of what they read
     attention_temperature: AttentionTemperature | None = None  # a factor of attention's logits
     rope_frequency: RopeFrequencySettings | None = None  # a factor of rotary frequencies
-    bottleneck: BottleneckSettings | None = None  # a small MLP beside the model's
+    bottleneck: BottleneckSettings | None = None  # a small MLP next to the model's
     soft_prompt: SoftPromptSettings | None = None  # trained vectors before each prompt
     bitfit: BitFit | None = None  # changes of biases
     norm_gains: NormGains | None = None  # changes of norms' gains
@@ -191,7 +191,7 @@ class Adapters(Section):
 
     @property
     def is_empty(self) -> bool:
-        """True if nothing is trained beside the base."""
+        """True if no adapter is trained."""
         return not self._all
 
     @property

@@ -31,7 +31,7 @@ class Distill(Section):
     direction: Literal["reverse", "forward"] = "reverse"
     # reverse: KL(policy || teacher), which drops what the teacher would not write; forward: KL(teacher || policy),
     # which raises what the policy hardly ever writes, too, as where a hint tells it something new
-    weight: Positive = 1.0  # of the KL, in nats per token, beside the advantages
+    weight: Positive = 1.0  # of the KL, in nats per token, added to the advantages
     reward_weight: Weight = 1.0  # factor of the advantages; 0: rewards are measured, but train nothing
     clip: Positive | None = None
     # nats; a token with a larger KL counts as if it had this one, in the direction of its own gradient, so that no few

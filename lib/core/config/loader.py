@@ -253,7 +253,7 @@ def _section_by_name(field: Any) -> type[BaseModel] | None:
 
 
 def section_of(field: Any) -> type[BaseModel] | None:
-    """Returns the section class that a field holds, also behind `| None`; None if it holds none."""
+    """Returns the section class that a field holds, also before `| None`; None if it holds none."""
     annotation = getattr(field, "annotation", None)
     if get_origin(annotation) is dict:
         return None

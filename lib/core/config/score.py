@@ -25,10 +25,10 @@ class Prompts(Section):
     # what the user says after an attempt, as prompt that is never trained. none: self_correction; verdict: whether the
     # attempt is right; tests: which public test it fails first; tool: what python.run printed for its calls; teacher:
     # what a model behind a server finds wrong; self: asks for the policy's own review first, which is a turn of its
-    # own. Each evaluation then has another one beside it, without any feedback
+    # own. Each evaluation then has another one next to it, without any feedback
     stop: Literal["never", "verdict", "self"] = "never"
     # which attempt is the last before train.attempts or eval.attempts are used up. never: none; verdict: a right one,
-    # which takes an oracle at evaluation; self: one that its own check finds right. Beside each evaluation there is
+    # which takes an oracle at evaluation; self: one that its own check finds right. With each evaluation there is
     # then one that neither stops nor has feedback
     feedback_tokens: Annotated[int, Field(ge=16)] = 128
     # most tokens that a feedback adds to those of self_correction; of a longer one the middle is cut
@@ -51,10 +51,10 @@ class Prompts(Section):
             )
         if self.stop == "self" and self.reviewed_by != "check":
             keys = ("stop", "feedback", "self.right")
-            yield keys, "nobody would judge: set feedback: self, with a phrase for self.right"
+            yield keys, "no one would judge: set feedback: self, with a phrase for self.right"
         if self.reviewed_by and self.history != "full":
             keys = ("feedback", "history")
-            yield keys, "a review is read behind the attempt as it was sampled: set history: full"
+            yield keys, "a review is read after the attempt as it was sampled: set history: full"
 
 
 class Generation(TrainedSampling):
@@ -158,7 +158,7 @@ class ScoreTrain(TrainLoop):
             yield ("recipe", "followed_attempts"), "thinktwice reviews one solution of each prompt: set the latter to 1"
         if self.recipe == "thinktwice" and self.revisions_per_attempt == 1 and self.baseline == "leave_one_out":
             keys = ("recipe", "revisions_per_attempt")
-            yield keys, "a single review has nobody to be compared with: raise revisions_per_attempt"
+            yield keys, "a single review has none to be compared with: raise revisions_per_attempt"
         if self.recipe == "thinktwice" and self.overlong_buffer:
             yield ("recipe", "overlong_buffer"), "thinktwice pays right answers alone: set overlong_buffer: 0"
         if self.recipe == "ufo" and self.discount == 1:

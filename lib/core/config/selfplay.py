@@ -45,7 +45,7 @@ class Snapshots(Section):
 
 
 class Opponent(Section):
-    """The opponent, which answers each question once, beside the policy's group: a server, or an earlier policy."""
+    """The opponent, which answers each question once, next to the policy's group: a server, or an earlier policy."""
 
     server: ServerName | None = None  # which of the servers plays; give this or snapshots
     snapshots: Snapshots | None = None  # the policy's own past
@@ -156,7 +156,7 @@ class SelfPlayConfig(RLConfig):
             yield keys, "greedy samples of a prompt are all alike: raise temperature, or take one"
         if self.shows_hints and not self.distill:
             keys = ("teacher.hint.train", "distill")
-            yield keys, "nobody would read the hints: add distill: {itself: {}}, or another teacher of tokens"
+            yield keys, "no one would read the hints: add distill: {itself: {}}, or another teacher of tokens"
         yield from super()._conflicts()
 
     @property

@@ -19,7 +19,7 @@ class FromScratch(Section):
 
 
 class SFTAdapters(Adapters):
-    """What is trained beside a frozen base; if all are null, as they are by default, all weights are trained."""
+    """What is trained on a frozen base; if all are null, as they are by default, all weights are trained."""
 
     lora: Lora | None = None  # low-rank updates of linear layers
 

@@ -186,7 +186,7 @@ class TaskReward(Section):
     # nothing above zero; true: it is judged like a finished one, for models that never end an answer
     match: Annotated[Name, AfterValidator(_accepted_by(matchers.get))] = "exact"
     # when an answer counts as equal to the target, for accuracy and for the bonus. exact: same text or same number;
-    # math: also an equivalent formula, worked out as far as the target
+    # math: also an equivalent formula, worked out as much as the target
     options: dict[str, Any] = {}  # keyword arguments of the reward; with several rewards {reward: {argument: value}}
 
     def _conflicts(self) -> Conflicts:
@@ -255,7 +255,7 @@ class Optimizer(Section):
 
 
 class Tracking(Section):
-    """An optional dashboard beside the JSONL logs, which are always written."""
+    """An optional dashboard next to the JSONL logs, which are always written."""
 
     backend: Literal["none", "wandb", "tensorboard"] = "none"  # none: the JSONL logs alone
     project: Name = "rematch"
@@ -265,7 +265,7 @@ class Tracking(Section):
     # megabytes that generations.jsonl may take; beyond them its oldest rows are deleted; 0: no limit
     tokens: Literal["none", "one_prompt", "all"] = "one_prompt"
     # whose tokens have their log-probs, ratio and weight in generations.jsonl. one_prompt: those of the answers to one
-    # prompt per step, where the largest advantage was; all: of every answer but retries under hints; none: of nobody
+    # prompt per step, where the largest advantage was; all: of every answer but retries under hints; none: of no answer
 
 
 class HubSettings(Section):

@@ -1,4 +1,4 @@
-"""The shelf of adapters: small trainable changes of a frozen decoder, beside LoRA or without it.
+"""The shelf of adapters: small trainable changes of a frozen decoder, with LoRA or without it.
 
 contract                                    what every adapter is
 sites                                       where in a decoder they go

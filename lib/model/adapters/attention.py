@@ -1,7 +1,7 @@
 """Factors of what attention compares: its temperature, and gates of the heads of queries and keys.
 
-A rotation keeps lengths, so that a factor before the rotation of positions is one behind it. A norm does not, so that
-where queries and keys have norms, the factors come behind those.
+A rotation keeps lengths, so that a factor before the rotation of positions is one after it. A norm does not, so that
+where queries and keys have norms, the factors come after those.
 """
 
 from collections.abc import Callable

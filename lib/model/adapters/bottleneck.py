@@ -1,4 +1,4 @@
-"""A small MLP beside what the model's MLPs write (Houlsby et al. 2019, arXiv 1902.00751)."""
+"""A small MLP added to what the model's MLPs write (Houlsby et al. 2019, arXiv 1902.00751)."""
 
 import math
 

@@ -8,7 +8,7 @@ from lib.model.adapters.contract import Adapter
 
 
 class Delta(Adapter):
-    """A tensor that is added to a frozen weight or bias of a module, which keeps its own value beside it."""
+    """A tensor that is added to a frozen weight or bias of a module, which keeps its own value next to it."""
 
     def __init__(self, module: nn.Module, name: str):
         super().__init__()

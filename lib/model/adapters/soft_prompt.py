@@ -1,6 +1,6 @@
 """Trained vectors before each prompt (Lester et al. 2021, arXiv 2104.08691).
 
-They are tokens with ids behind the vocabulary, so that whatever reads ids (packing, positions, caches, copies of a
+They are tokens with ids after the vocabulary, so that whatever reads ids (packing, positions, caches, copies of a
 prompt) treats them as it treats any other token.
 """
 
@@ -13,7 +13,7 @@ SPREAD = 0.01  # standard deviation at first
 
 
 class SoftPrompt(Adapter):
-    """The embeddings of `tokens` ids behind a vocabulary. Off, these ids must not occur; there is nothing to blend."""
+    """The embeddings of `tokens` ids after a vocabulary. Off, these ids must not occur; there is nothing to blend."""
 
     def __init__(self, model: nn.Module, tokens: int, generator: torch.Generator):
         super().__init__()

@@ -1,7 +1,7 @@
 """`prompts.feedback: teacher`: a model behind a server says what is wrong with an attempt.
 
 It sees question and attempt, and no right answer. What it says passes the rules for hints (lib/rl/hints.py): no code,
-nothing that gives the answer away, or it is dropped; where nothing is left, or nobody answers, the user says what is
+nothing that gives the answer away, or it is dropped; where nothing is left, or no one answers, the user says what is
 said without feedback.
 """
 

@@ -64,7 +64,7 @@ class StepAnswers:
 class CorrectionRecipe:
     """Decides what answers earn. Who is compared with whom, and what a token weighs, is the same for all recipes."""
 
-    pays_attempts = True  # False: they earn nothing, and so does one at which a chat has ended
+    pays_attempts = True  # False: they earn nothing, as does one at which a chat has ended
     scales_roles = False  # advantages are divided by the standard deviation of those of attempts, or of reviews
 
     def __init__(self, train: ScoreTrain):

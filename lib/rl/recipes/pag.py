@@ -1,11 +1,11 @@
 """`pag`: the policy checks its own answer, and revises it only where it finds it wrong (PAG, arXiv 2506.10406).
 
 Why: asked to correct without a reason to, models learn to leave every answer as it is, or to spoil right ones. Here the
-one policy has two roles, solver and verifier; it revises by its own verdict, which needs nobody at inference. Prompts:
+one policy has two roles, solver and verifier; it revises by its own verdict, which needs no one at inference. Prompts:
 `prompts.feedback: self` asks for the check, and `prompts.stop: self` ends a chat that the check finds right. Paid, each
 turn by itself: attempts their own reward, and later ones `train.alpha` times what they gain over the one before; checks
 1 for a right judgement, whatever comes of it. So to find every answer wrong, for the sake of revisions, or every one
-right earns a check no more than the share of answers of which it is true; and behind one attempt, checks that all say
+right earns a check no more than the share of answers of which it is true; and after one attempt, checks that all say
 the same have no advantage over each other. Trained: attempts and checks; advantages are divided by the standard
 deviation of those of their role, so that neither drowns the other.
 

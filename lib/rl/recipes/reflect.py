@@ -3,7 +3,7 @@
 Why: Reflect, Retry, Reward (arXiv 2505.24726) pays the reflection alone, for whether it helps, and not the answers:
 what is learned is to find one's errors, not these answers, and attempts are meant to stay. Prompts:
 `prompts.feedback: self` asks for the reflection, with `prompts.self.right: null`, since nothing is judged in it;
-`prompts.stop: verdict`: only failures are retried. Paid: a reflection earns 1 if the attempt behind it is right, else
+`prompts.stop: verdict`: only failures are retried. Paid: a reflection earns 1 if the attempt after it is right, else
 0, the mean if there are several; reflections on one failure are compared with each other. Trained: reflections;
 attempts, which all earn nothing, are held by the KL alone.
 
@@ -19,7 +19,7 @@ from lib.rl.tree import Answer, Node
 
 
 class Reflect(CorrectionRecipe):
-    """Pays reflections for the attempts behind them."""
+    """Pays reflections for the attempts after them."""
 
     pays_attempts = False
 

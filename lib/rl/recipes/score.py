@@ -29,8 +29,8 @@ class Score(CorrectionRecipe):
         if stage == 1:
             return [*earned]
         if train.bonus_to == "both":
-            behind = [self._gained_behind(number, node, step) for number in node.numbers]
-            earned = [reward + train.alpha * gain for reward, gain in zip(earned, behind, strict=True)]
+            gains = [self._gained_after(number, node, step) for number in node.numbers]
+            earned = [reward + train.alpha * gain for reward, gain in zip(earned, gains, strict=True)]
         if node.attempt == 1:
             return [*earned]
         gains = [step.gained(number, train.bonus_on) if train.alpha > 0 else 0.0 for number in node.numbers]
@@ -38,7 +38,7 @@ class Score(CorrectionRecipe):
             None if gain is None else reward + train.alpha * gain for reward, gain in zip(earned, gains, strict=True)
         ]
 
-    def _gained_behind(self, number: int, node: Node, step: StepAnswers) -> float:
+    def _gained_after(self, number: int, node: Node, step: StepAnswers) -> float:
         """Returns the mean gain of the next attempts over an attempt, over its chats; 0 where a chat ends."""
         on = self.train.bonus_on
         gains = [step.gained(chat[node.attempt], on) if chat[node.attempt :] else 0.0 for chat in step.chats[number]]
