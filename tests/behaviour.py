@@ -147,7 +147,7 @@ def without_times(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: without_times(each) for key, each in value.items() if not TIMES.fullmatch(key)}
     if isinstance(value, list):
-        return [without_times(each) for each in value]
+        return [without_times(item) for item in value]
     return value
 
 

@@ -36,12 +36,12 @@ def main() -> int:
     options.add_argument("--only", default="", help="programs whose name contains this")
     args = options.parse_args()
     rung = try_rungs(args.rung)[-1].rung
-    chosen = [each for each in right_programs() if args.only in each.name]
+    chosen = [case for case in right_programs() if args.only in case.name]
     with contextlib.closing(Sandbox(args.workers, rung=rung.name, numpy=True)) as sandbox:
-        verdicts = sandbox.judge([each.program for each in chosen])
+        verdicts = sandbox.judge([case.program for case in chosen])
     odd = [text for each, verdict in zip(chosen, verdicts, strict=True) if (text := unexpected(each, verdict))]
     print("\n".join(odd))
-    refused = sum(each.due != "pass" for each in chosen)
+    refused = sum(case.due != "pass" for case in chosen)
     print(f"{rung.name}: {len(chosen)} programs, {refused} of them known to be refused, {len(odd)} odd")
     return int(bool(odd))
 

@@ -141,7 +141,7 @@ def call(name="get_weather", **arguments):
 
 
 def as_json(calls, wrap):
-    return "".join(wrap(each["function"]) for each in calls)
+    return "".join(wrap(call["function"]) for call in calls)
 
 
 def chatml_turn(message):
@@ -158,7 +158,7 @@ def llama3_turn(message):
 
 def mistral_turn(message):
     if "tool_calls" in message:
-        calls = [each["function"] for each in message["tool_calls"]]
+        calls = [call["function"] for call in message["tool_calls"]]
         return f"[TOOL_CALLS] {json.dumps(calls, ensure_ascii=False)}</s>"
     return f" {message['content']}</s>"
 
@@ -255,7 +255,7 @@ def batch_of(name, rows, tmp_path):
 
 
 def all_of(lists):
-    return [item for each in lists for item in each]
+    return [item for part in lists for item in part]
 
 
 # -- what is trained
@@ -470,7 +470,7 @@ def test_random_chats(name):
         assert all(example.is_exact for example in examples), messages
         if len(examples) == 1:  # the ids are those that everybody gets, unless a border went through a token
             outside = labeller_of(name).outside
-            read = [each if each["role"] == "assistant" else outside.harmless(each) for each in messages]
+            read = [message if message["role"] == "assistant" else outside.harmless(message) for message in messages]
             ids = tokenizer.apply_chat_template(read, return_dict=False)
             assert tokenizer.decode(ids).startswith(tokenizer.decode(examples[0].ids))
 
@@ -688,13 +688,13 @@ def test_every_turn_stands_behind_the_prompt_that_the_model_will_read():
     labeller = labeller_of("mistral", MISTRAL_V3)
     messages = messages_of(("system", "S"), ("user", "A"), ("assistant", "B"), ("user", "C"), ("assistant", "D "))
     passages = labeller.passages(as_chat({"messages": messages}, "row 1"))
-    found = [(each.text, *(each.text[start:end] for start, end in each.trained)) for each in passages]
+    found = [(passage.text, *(passage.text[start:end] for start, end in passage.trained)) for passage in passages]
     assert found == [
         ("<s>[INST] S\n\nA[/INST] B</s>", " B</s>"),
         ("<s>[INST] A[/INST] B</s>[INST] S\n\nC[/INST] D</s>", " D</s>"),
     ]
     prompts = [labeller.tokenizer.apply_chat_template(messages[:upto], tokenize=False) for upto in (2, 4)]
-    assert [each.text[: each.trained[0][0]] for each in passages] == prompts
+    assert [passage.text[: passage.trained[0][0]] for passage in passages] == prompts
 
 
 def test_ids_that_a_template_refuses_are_named():

@@ -230,7 +230,7 @@ def test_what_is_told_of_a_script_is_clean_and_short():
     assert (told["test"], told["stderr"]) == (0, "")
     assert told["stdout"].startswith("�[2J1\n�yy") and len(told["stdout"]) == 400
     many = judge.explain([f"print({n})" for n in range(20)], [row] * 20)
-    assert [bool(each) for each in many] == [True] * 8 + [False] * 12
+    assert [bool(verdict) for verdict in many] == [True] * 8 + [False] * 12
     assert judge_of("exact_match").explain(["a"], [{}]) == [{}]
 
 

@@ -240,6 +240,6 @@ def test_the_documentation_shows_it():
     text = (ROOT / "docs" / "adapters.md").read_text()
     for family in (*OF_PEFT, *OWN):
         found = (OBSTACLES[partner].get(family) for partner in OBSTACLES)
-        cells = ["yes" if each is None else f"not {each.where}" if each.where else "no" for each in found]
+        cells = ["yes" if result is None else f"not {result.where}" if result.where else "no" for result in found]
         row = f"| `{family}` | {' | '.join(cells)} |\n"
         assert row in text, f"docs/adapters.md lacks {row}"

@@ -575,7 +575,7 @@ def test_smoke_is_a_function_whose_result_is_a_config(tmp_path, path):
 
 def test_smoke_of_one_stage_has_an_evaluation_in_its_middle(tmp_path):
     steps = [loaded(tmp_path, GOOD, f"train.stage{without}_steps=0", smoke=8).train for without in (1, 2)]
-    assert [(each.stage1_steps, each.stage2_steps) for each in steps] == [(0, 2), (2, 0)]
+    assert [(plan.stage1_steps, plan.stage2_steps) for plan in steps] == [(0, 2), (2, 0)]
 
 
 def test_smoke_leaves_out_what_a_config_does_not_have(tmp_path):

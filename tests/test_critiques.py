@@ -34,7 +34,7 @@ def test_a_run_asks_its_teacher_and_keeps_what_it_said(folder, tiny_folder, monk
             "train.stage1_steps=0",
             f"servers.tutor.base_url={url}",
             "servers.tutor.model=tiny",
-            *(f"prompts.teacher.{each}" for each in settings),
+            *(f"prompts.teacher.{setting}" for setting in settings),
         )
         run(train, monkeypatch, capsys, "--config", "tiny.yaml", *options)
         kept = Path("outputs/tiny/prompts.teacher_replies.jsonl").read_text().splitlines()

@@ -135,7 +135,7 @@ def test_untried_entries_come_first_and_each_once():
     replay, _ = filled([0.9, 0.1, 0.5, 0.7, 0.3], exploit=1.0, coefficient=0.01)
     assert sorted(replay.sample(1)[0].item for _ in range(5)) == [0, 1, 2, 3, 4]
     assert replay.sample(1)[0].item == 0  # then the best
-    assert {each.item for each in replay.sample(9)} == {0, 1, 2, 3, 4}  # no more than there are, none twice
+    assert {entry.item for entry in replay.sample(9)} == {0, 1, 2, 3, 4}  # no more than there are, none twice
 
 
 def test_the_rule_is_mean_plus_bonus():
@@ -164,13 +164,13 @@ def test_a_draw_finds_what_a_look_at_all_scores_would():
         mean, draws = np.array(state["mean"]), np.array(state["draws"])
         scores = mean + 0.3 * np.sqrt(math.log(draws.sum() + 1) / draws)
         best = {state["uids"][slot] for slot in np.argsort(-scores)[:5]}
-        drawn = {each.uid for each in replay.sample(5)}
+        drawn = {entry.uid for entry in replay.sample(5)}
         assert drawn == best
         for uid in drawn:
             replay.credit(uid, dice.random())
         if step % 50 == 0:
             uids.append(replay.add(f"late {step}", step, 2.0))  # in place of the lowest
-            assert uids[-1] in {each.uid for each in replay.sample(1)}
+            assert uids[-1] in {entry.uid for entry in replay.sample(1)}
 
 
 def test_of_a_full_buffer_the_least_valuable_goes_and_may_come_back():
@@ -179,7 +179,7 @@ def test_of_a_full_buffer_the_least_valuable_goes_and_may_come_back():
     assert replay.add("new", "new", 0.2) is None  # not more than the lowest
     assert replay.add("new", "new", 0.3) == 3 and replay.find("key 1") is None
     assert replay.add("key 1", 1, 0.25) is None and replay.add("key 1", 1, 0.6) == 4
-    assert replay.find("new") is None and {each.item for each in replay.sample(3)} == {0, 1, 2}
+    assert replay.find("new") is None and {entry.item for entry in replay.sample(3)} == {0, 1, 2}
     for value in (math.nan, math.inf):
         assert replay.add(str(value), 9, value) is None
     replay.credit(0, math.nan), replay.credit(99, 1.0)
@@ -209,9 +209,9 @@ def test_a_buffer_goes_on_where_its_state_was_taken(exploit):
     def go(buffer, dice, rounds):
         drawn = []
         for i in range(rounds):
-            for each in buffer.sample(5):
-                drawn.append(each)
-                buffer.credit(each.uid, dice.random())
+            for entry in buffer.sample(5):
+                drawn.append(entry)
+                buffer.credit(entry.uid, dice.random())
             buffer.add(f"{len(drawn)} {i}", i, dice.random())
         return drawn
 
@@ -302,7 +302,7 @@ def test_what_differs_is_told_by_the_group_that_differs_most(make_policy):
 
     def tree(first, *revisions, is_context=False):
         prompt = Prompt({}, [1, 2], "?", choice=Choice(7))
-        following = [Group(prompt, [answer(right) for right in each]) for each in revisions]
+        following = [Group(prompt, [answer(right) for right in texts]) for texts in revisions]
         firsts = [answer(right, group) for right, group in zip(first, following, strict=True)]
         return Group(prompt, firsts, is_context)
 

@@ -358,7 +358,7 @@ def test_a_place_is_where_an_editor_finds_the_row(tmp_path, suffix, unit, number
         ]
         assert len(placed) == (25 if split else 40)
         for row, place in placed:
-            index = [each["answer"] for each in content].index(row["answer"])
+            index = [entry["answer"] for entry in content].index(row["answer"])
             assert str(place) == f"{unit} {number(index)} of '{path}'"
     for bad in (0, 17, 39):
         emptied = [{**row, "answer": None if index == bad else row["answer"]} for index, row in enumerate(content)]

@@ -55,7 +55,7 @@ def test_workflows(workflow):
 def test_the_sky_file_by_its_own_parser():
     sky = pytest.importorskip("sky", reason="SkyPilot is in an environment of its own")
     task = sky.Task.from_yaml(str(DEPLOY / "sky.yaml"))
-    assert task.name == "rematch" and {name for each in task.resources for name in each.accelerators} >= {
+    assert task.name == "rematch" and {name for resource in task.resources for name in resource.accelerators} >= {
         "A100",
         "H100",
     }

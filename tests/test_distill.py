@@ -224,7 +224,7 @@ def test_a_context_that_is_too_long_is_left_out(folder):  # noqa: F811
 
 def test_the_policy_becomes_its_teacher_every_few_steps(folder):  # noqa: F811
     with opened("distill.itself.every_steps=2", 'distill.shown="{question}={answer}"', PURE) as run:
-        first = [each.clone() for each in run.distiller.teacher.weights]
+        first = [weight.clone() for weight in run.distiller.teacher.weights]
         for number in (1, 2):
             step(run)
             run.refresh()
@@ -239,7 +239,7 @@ def test_a_run_that_goes_back_to_its_best_has_the_teacher_of_then(folder):  # no
         session = run.session
         session.checkpoints.consider(session.progress.stage, session._here(), 0.5)
         session.save()
-        before = [each.clone() for each in run.distiller.teacher.weights]
+        before = [weight.clone() for weight in run.distiller.teacher.weights]
         step(run)
         run.distiller.refresh(1)
         assert not all(map(torch.equal, run.distiller.teacher.weights, before))
@@ -257,7 +257,7 @@ def test_hints_are_read_by_the_teacher_beside_the_failed_answers(folder):  # noq
         run.teacher.remote = Says("add them")
         played = run.play()
         assert run.assist(played) == []
-        assert not [each for each in played if not each.outcome]
+        assert not [game for game in played if not game.outcome]
         credit = run.credit(played, [])
         assert credit.teacher_weight.tolist() == [1.0] * 16 and credit.advantage.abs().sum() == 0
         for number, before in run.distiller._before.items():

@@ -52,10 +52,12 @@ def test_only_a_full_score_in_its_place_is_right(monkeypatch):
     rows = [{"target": "", "entry": json.dumps(["countdown", {}, 0])}] * len(texts)
     strict = judge_by("reasoning_gym", ("target", "entry"), format="answer")(texts, rows)
     partial = judge_by("reasoning_gym", ("target", "entry"), format="answer", options={"partial": True})(texts, rows)
-    assert [each.reward for each in strict] == [0, 1, 0, 1, 0, 0]
-    assert [each.reward for each in partial] == [0.5, 1, 0, 1, 0, 0]
+    assert [score.reward for score in strict] == [0, 1, 0, 1, 0, 0]
+    assert [score.reward for score in partial] == [0.5, 1, 0, 1, 0, 0]
     assert (
-        [each.match for each in partial] == [each.match for each in strict] == [False, True, False, True, False, False]
+        [score.match for score in partial]
+        == [score.match for score in strict]
+        == [False, True, False, True, False, False]
     )
 
 

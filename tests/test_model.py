@@ -52,8 +52,8 @@ def test_positions_count_from_the_first_token(tmp_path, monkeypatch):
     """Rotary models look at distances alone; GPT-2, whose positions are absolute, would notice padding on the left."""
     shape = {"model_type": "gpt2", "n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 32, "initializer_range": 0.5}
     pair = build(FromScratch(architecture=shape, characters="abcdefghijklmnopqrstuvwxyz012345"), "x", seed=0)
-    for each in pair:
-        each.save_pretrained(tmp_path)
+    for part in pair:
+        part.save_pretrained(tmp_path)
     base, _ = load_base(Model(name=str(tmp_path)), "plain")  # switches GPT-2's dropout off
     policy = Policy(base.requires_grad_(False), temperature=1.0)
     together = scores(policy, ROWS)
@@ -260,8 +260,8 @@ def test_an_adapter_is_saved_as_peft_itself_saves_it(make_policy, tmp_path):
         {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("mine", "theirs")
     )
     settings = [json.loads(files.pop("adapter_config.json")) for files in (mine, theirs)]
-    for each in settings:
-        each["target_modules"].sort()
+    for setting in settings:
+        setting["target_modules"].sort()
     assert mine == {name: data for name, data in theirs.items() if name != "README.md"} != {}
     assert settings[0] == settings[1]
 
@@ -415,8 +415,8 @@ def test_what_can_not_be_loaded_is_one_sentence(tiny, tiny_folder, tmp_path, mon
     empty.mkdir()
     assert f"'{empty}' could not be loaded (" in sentence(name=str(empty))
     broken = tmp_path / "broken"
-    for each in tiny:
-        each.save_pretrained(broken)
+    for module in tiny:
+        module.save_pretrained(broken)
     (broken / "model.safetensors").write_bytes(b"no weights")
     assert f"'{broken}' could not be loaded (" in sentence(name=str(broken))
     assert "'no_such_file.jinja' is neither a file nor Jinja text" in sentence(
@@ -426,8 +426,8 @@ def test_what_can_not_be_loaded_is_one_sentence(tiny, tiny_folder, tmp_path, mon
 
 def test_a_folder_without_a_tokenizer_is_named(tiny, tmp_path):
     """With its configuration left, and without; transformers would make an empty one of the latter."""
-    for each in tiny:
-        each.save_pretrained(tmp_path)
+    for module in tiny:
+        module.save_pretrained(tmp_path)
     for name in ("tokenizer.json", "tokenizer_config.json"):
         (tmp_path / name).unlink()
         assert sentence(name=str(tmp_path)).startswith(f"model.name: '{tmp_path}' has no tokenizer.json, expected")
@@ -446,8 +446,8 @@ def test_widths_that_do_not_fit_4_bits_are_one_sentence(tiny_folder, tmp_path):
     wide = {"hidden_size": 128, "intermediate_size": 256, "num_attention_heads": 2, "num_key_value_heads": 2,
             "head_dim": 64}  # fmt: skip
     scratch = FromScratch(**{**SCRATCH, "architecture": SCRATCH["architecture"] | wide})
-    for each in build(scratch, TEMPLATE, seed=0):
-        each.save_pretrained(tmp_path)
+    for part in build(scratch, TEMPLATE, seed=0):
+        part.save_pretrained(tmp_path)
     model, _ = load_base(Model(name=str(tmp_path), load_in_4bit=True), "plain")
     assert model(input_ids=torch.arange(5)[None]).logits.isfinite().all()
     with torch.no_grad():  # after which a CPU with bfloat16 would keep weights in a layout without gradient

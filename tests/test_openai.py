@@ -82,7 +82,7 @@ def ask(url, *requests, **fields):
     async def main():
         async with RemoteModel(at(url, **fields)) as model:
             started = time.monotonic()
-            answers = await asyncio.gather(*(model.reply(each) for each in requests), return_exceptions=True)
+            answers = await asyncio.gather(*(model.reply(request) for request in requests), return_exceptions=True)
             model.counts.seconds = time.monotonic() - started
             return answers, model.counts
 
@@ -220,7 +220,7 @@ def test_what_fails_for_a_while_is_a_reply_in_the_end(url):
     passing = [fault for fault, (verdict, _) in VERDICTS.items() if verdict not in (ApiError, "timeout", "refused")]
     with faulty(url, "--rate", 0.9, "--most", 3, "--only", *passing) as proxy:
         found, _ = ask(proxy, *wanted, max_retries=5)
-    kinds = [each.kind for each in found if isinstance(each, ReplyError)]
+    kinds = [result.kind for result in found if isinstance(result, ReplyError)]
     assert len(kinds) < 12 and set(kinds) <= {"unavailable"}  # those asked to wait for an hour
     for mine, its in zip(found, right, strict=True):
         assert isinstance(mine, ReplyError) or (mine.text, mine.finished) == (its.text, its.finished)
@@ -284,7 +284,7 @@ def test_pauses_grow(monkeypatch):
 def test_what_passes_is_tried_again(status):
     server = Scripted(refused(status), refused(status), said())
     [reply] = server.ask(max_retries=2)
-    assert reply.text == "4" and len(server.requests) == 3 and len({each.body for each in server.requests}) == 1
+    assert reply.text == "4" and len(server.requests) == 3 and len({request.body for request in server.requests}) == 1
 
 
 @pytest.mark.parametrize("status", [400, 413, 415, 422])
@@ -704,13 +704,13 @@ def test_what_is_refused_is_about_all_requests_until_one_was_answered(monkeypatc
     monkeypatch.setattr(remote, "FAILURES_IN_A_ROW", 5)
     wanted = [request(seed=seed) for seed in range(9)]
     found = Scripted(refused(400, "no tools here", "")).ask(*wanted, max_concurrency=1)
-    assert [type(each) for each in found[:5]] == [ReplyError] * 4 + [ApiError]
+    assert [type(result) for result in found[:5]] == [ReplyError] * 4 + [ApiError]
     found = Scripted(said(), refused(400, "too long", "")).ask(*wanted, max_concurrency=1)
-    assert [type(each) for each in found] == [Reply] + [ReplyError] * 8
+    assert [type(result) for result in found] == [Reply] + [ReplyError] * 8
     for status in (403, 404):
         assert isinstance(Scripted(refused(status, "not you", "")).ask()[0], ApiError)
         found = Scripted(said(), refused(status, "not this", "")).ask(*wanted, max_concurrency=1)
-        assert [getattr(each, "kind", "reply") for each in found] == ["reply"] + ["refused"] * 8
+        assert [getattr(result, "kind", "reply") for result in found] == ["reply"] + ["refused"] * 8
     assert isinstance(
         Scripted(said(), refused(401, "not any more", "")).ask(*wanted[:2], max_concurrency=1)[1], ApiError
     )

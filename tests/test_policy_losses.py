@@ -102,8 +102,8 @@ def test_advantages_loss_and_gradient_are_those_of_trl(name, tiny, tmp_path):
     weights = length_weights(kind.length_norm, lengths, LONGEST, lengths)
     steps = slice(0, 16), slice(16, 32)
     texts = [list(zip(prompts[step], answers[step], strict=True)) for step in steps]
-    inputs = [inputs_of([x + y for x, y in each], [range(len(x), len(x + y)) for x, y in each]) for each in texts]
-    old = [policy(each)[0].detach() for each in inputs]
+    inputs = [inputs_of([x + y for x, y in pairs], [range(len(x), len(x + y)) for x, y in pairs]) for pairs in texts]
+    old = [policy(part)[0].detach() for part in inputs]
     move(policy.trainable, moved, seed=2)
     parts, seen = split_tensor_dict(batch, 4), set()
     for step, tokens, old_logp, own in zip(steps, inputs, old, (parts[:2], parts[2:]), strict=True):
@@ -120,8 +120,8 @@ def test_advantages_loss_and_gradient_are_those_of_trl(name, tiny, tmp_path):
         theirs = sum(trainer._compute_loss(trainer.model, part) for part in own)
         theirs = theirs / 2 if name == "rloo" else theirs  # there transformers divides by the accumulation
         close(mine, theirs, atol=5e-6)
-        gradients = [torch.autograd.grad(each, policy.trainable) for each in (mine, theirs)]
-        norm = torch.stack([each.norm() for each in gradients[1]]).norm().item()
+        gradients = [torch.autograd.grad(loss, policy.trainable) for loss in (mine, theirs)]
+        norm = torch.stack([gradient.norm() for gradient in gradients[1]]).norm().item()
         assert norm > 0.1
         for ours, other in zip(*gradients, strict=True):
             close(ours, other, atol=1e-5)
@@ -219,7 +219,7 @@ def test_gspo_token_is_gspo_where_the_tokens_of_an_answer_have_one_advantage():
         close(of_tokens, of_gspo)
     own = torch.randn(10, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     _, gradient, stopped = by_logp(POLICY_LOSSES["gspo_token"], logp, old, own)
-    ratio = torch.stack([each.mean().exp() for each in (logp - old).split(LENGTHS.tolist())])[ANSWER]
+    ratio = torch.stack([gaps.mean().exp() for gaps in (logp - old).split(LENGTHS.tolist())])[ANSWER]
     assert torch.equal(stopped, (ratio > 1 + 4e-4) & (own > 0) | (ratio < 1 - 3e-4) & (own < 0))
     close(gradient, torch.where(stopped, 0.0, -WEIGHT * ratio * own))
     assert (by_logp(POLICY_LOSSES["gspo"], logp, old, own)[1] - gradient).abs().max() > 0.01
@@ -256,7 +256,7 @@ def test_any_split_by_answers_adds_up(name):
     columns = *drawn(name), ADVANTAGE, WEIGHT, ANSWER
     loss, gradient, stopped = by_logp(POLICY_LOSSES[name], *columns)
     splits = slice(4), slice(4, 8), slice(8, 10)
-    parts = [by_logp(POLICY_LOSSES[name], *(each[split] for each in columns)) for split in splits]
+    parts = [by_logp(POLICY_LOSSES[name], *(column[split] for column in columns)) for split in splits]
     close(sum(part[0] for part in parts), loss)
     close(torch.cat([part[1] for part in parts]), gradient)
     assert torch.equal(torch.cat([part[2] for part in parts]), stopped)

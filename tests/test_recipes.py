@@ -134,7 +134,7 @@ def earned_by_hand(name, path, chats):
     if name == "thinktwice":
         return float(answer.verdict.match)
     value = fmean(0.5 ** (len(chat) - 1) * chat[-1].verdict.reward for chat in chats)
-    repeats = answer.verdict.answer and answer.verdict.answer in [each.verdict.answer for each in own[:-1]]
+    repeats = answer.verdict.answer and answer.verdict.answer in [earlier.verdict.answer for earlier in own[:-1]]
     return value - (0.25 if name == "ufo" and repeats else 0)
 
 
@@ -197,8 +197,8 @@ def test_the_loss_of_each_recipe_is_the_one_by_hand(folder, name, monkeypatch):
     for path in answers:
         siblings = [other for other in answers if other[-1][0] is path[-1][0] and ids(other) != ids(path)]
         if len(path) >= 3:  # one answer behind each of turn 2: against those behind the same attempt 1
-            siblings = [each for each in answers if len(each) == len(path) and each[0][1] is path[0][1]
-                        and each[1][1] is not path[1][1]]  # fmt: skip
+            siblings = [answer for answer in answers if len(answer) == len(path) and answer[0][1] is path[0][1]
+                        and answer[1][1] is not path[1][1]]  # fmt: skip
         ended = [chat for chat in ends if chat[0][1] is path[0][1] and len(chat) < len(path)]  # with what stands there
         is_paid = name != "reflect" or path[-1][0].prompt.review is not None
         own, others = earned[ids(path)], [earned[ids(other)] for other in siblings]
@@ -240,7 +240,7 @@ def test_a_recipe_that_is_not_given_what_it_needs_is_refused(folder):
     }.items():
         with pytest.raises(ConfigError) as caught:
             load(ScoreConfig, Path("tiny.yaml"), list(overrides))
-        for each in told:
-            assert any(part in str(caught.value) for part in each.split("|"))
+        for entry in told:
+            assert any(part in str(caught.value) for part in entry.split("|"))
     config = load(ScoreConfig, Path("tiny.yaml"), ["train.recipe=multiturn", "train.stage1_steps=null"])
     assert [stage.number for stage in stages_of(config, 20)] == [2]

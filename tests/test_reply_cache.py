@@ -184,7 +184,7 @@ def test_the_same_request_is_asked_once(tmp_path):
             cached = CachedGenerator(generator, replies)
             assert cached.name == generator.name
             try:
-                return await asyncio.gather(*(cached.reply(each) for each in requests))
+                return await asyncio.gather(*(cached.reply(request) for request in requests))
             finally:
                 replies.close()
 

@@ -87,8 +87,8 @@ def template(tmp_path_factory) -> Path:
     }  # fmt: skip
     tokens = ["<|user|>", "<|assistant|>"]
     scratch = FromScratch(architecture=architecture, characters="0123456789+agin", special_tokens=tokens)
-    for each in build(scratch, TEMPLATE, seed=0):
-        each.save_pretrained(folder / "base")
+    for saved in build(scratch, TEMPLATE, seed=0):
+        saved.save_pretrained(folder / "base")
     rows = [
         {"question": f"{a}+{b}", "answer": str(a + b), "kind": "easy" if a < 3 else "hard"}
         for a in range(6)

@@ -23,7 +23,7 @@ CALLS = []
 def calls(predictions, right, answer):
     """A reward that remembers what it was asked about."""
     CALLS.append((predictions, answer))
-    return [float(each) for each in right]
+    return [float(value) for value in right]
 
 
 COLUMNS = ("task", "answer", "enumeration")

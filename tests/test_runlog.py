@@ -166,7 +166,7 @@ def test_a_limited_stream_keeps_its_newest_rows_whatever_is_rewound(tmp_path):
                 log = RunLog(tmp_path, resume=True, limits=limit)
             log.rewind(offsets)
             del expected[length:]
-            known = [each for each in known if each[0] <= length]
+            known = [entry for entry in known if entry[0] <= length]
             assert log.offsets().get("generations") == offsets.get("generations", 0)
         if dice.random() < 0.2:
             found = kept()

@@ -264,7 +264,10 @@ def test_a_trial_run_fails_if_no_step_had_a_gradient(folder, monkeypatch, capsys
 )
 def test_answers_of_another_engine_are_weighed(folder, factor, choices, share):
     """Where the sampler held an answer for twice as likely, it counts half; for a quarter, twice: that is the cap."""
-    correction = ("train.sampler_correction.cap=2.0", *(f"train.sampler_correction.{each}" for each in choices or ()))
+    correction = (
+        "train.sampler_correction.cap=2.0",
+        *(f"train.sampler_correction.{choice}" for choice in choices or ()),
+    )
     run = make_run("train.beta1=0", "train.beta2=0", *(() if choices is None else correction), moved=0.3)
     stage = run.stages[1]
     trees = run.sample(stage)
@@ -876,7 +879,7 @@ def test_the_gap_between_sampling_and_scoring_is_that_of_the_trained_tokens(fold
     own = [len(r.y1.ids) for r in rollouts if r.revision == 0 and not r.y1_by_base]
     tokens = sum(own) + sum(len(r.y2.ids) for r in rollouts)
     with run.open():
-        sound, wrong = (accumulate(run, run.credit(run.stages[1], each)) for each in (trees, off))
+        sound, wrong = (accumulate(run, run.credit(run.stages[1], grown)) for grown in (trees, off))
     assert 0 < sound["sampler_gap"] < 1e-5
     expected = (0.25 * sum(own) + 0.5 * len(rollouts[5].y2.ids)) / tokens
     assert wrong["sampler_gap"] == pytest.approx(expected, abs=1e-5)

@@ -294,7 +294,7 @@ def test_evaluate_reports_single_answers(inside, guesses, tmp_path, monkeypatch,
     greedy, sampled = read(tmp_path / "o.jsonl")
     about = ["when", "adapter", "temperature", "n", "prompts", "samples", "acc", "truncated", "unscored"]
     assert [greedy[key] for key in about] == ["pretrain", None, 0, 50, 50, 1, 0.4, 0, 0]
-    assert [each["pass"] for each in greedy["pass_at_k"]] == [0.4]
+    assert [entry["pass"] for entry in greedy["pass_at_k"]] == [0.4]
     assert (sampled["n"], sampled["prompts"], sampled["temperature"], sampled["seed"]) == (800, 50, 1, 0)
     assert not {"games", "delta", "majority"} & set(sampled)
     assert sampled["length"] == 6  # four tags, the digit, the end
@@ -447,7 +447,7 @@ def test_majority_and_pass_at_k_by_hand():
         return Group(prompt, [answer(a, Group(prompt, [answer(b)])) for a, b in zip(first, second, strict=True)])
 
     both = [tree("1123", "1111"), tree("2222", "1222")]  # two prompts, four samples each
-    right = np.array([matches for each in both for matches in each.matches])
+    right = np.array([matches for part in both for matches in part.matches])
     found = SimpleNamespace(match=right[None], group=np.arange(8) // 4)
     one, two = majority_votes(found, both, 4, same_answer, ALONE)
     assert (one["k"], one["attempts"], two["k"], two["attempts"]) == (1, 2, 2, 4)

@@ -191,7 +191,7 @@ def test_a_game_by_hand():
 def rewards_of(scores, theirs, **settings):
     opponent = Opponent(snapshots={}, **settings) if settings else None
     theirs = OpponentAnswer(verdict=theirs)
-    return torch.tensor([[played_reward(each.reward, each, theirs, opponent) for each in scores]])
+    return torch.tensor([[played_reward(score.reward, score, theirs, opponent) for score in scores]])
 
 
 def test_a_constant_leaves_with_the_baseline_and_a_game_does_not():
@@ -306,7 +306,7 @@ def test_an_evaluation_by_hand():
     games = [(True, False), (None, True), (True, True)]
     row = summarise(answers, 0.5, 2, games)
     assert (row["n"], row["prompts"], row["acc"], row["unscored"]) == (6, 3, 0.5, pytest.approx(1 / 6))
-    assert [(each["k"], each["pass"]) for each in row["pass_at_k"]] == [(1, 0.5), (2, pytest.approx(2 / 3))]
+    assert [(entry["k"], entry["pass"]) for entry in row["pass_at_k"]] == [(1, 0.5), (2, pytest.approx(2 / 3))]
     assert (row["games"], row["wins"], row["losses"], row["missing_games"], row["opponent_acc"]) == (2, 1, 0, 1, 0.5)
     assert row["win_rate"] == 1 and row["acc_ci95"][0] < 0.5 < row["acc_ci95"][1]
     assert row["per_question"] == {"n": [2, 2, 2], "acc": [1, 0, 2]}
@@ -499,7 +499,7 @@ def test_every_answer_has_its_own_advantage(folder):
         groups = groups_of(credit)
         answers = answers_of(groups)
         for i, answer in enumerate(answers):
-            rewards = [each.verdict.reward for each in groups[i // 4].answers]
+            rewards = [answer.verdict.reward for answer in groups[i // 4].answers]
             expected = (answer.verdict.reward - fmean(rewards)) / (stdev(rewards) + 1e-4)
             assert credit.advantage[i].item() == pytest.approx(expected, abs=1e-5)
             assert credit.weight[i].item() == pytest.approx(1 / len(answer.completion.ids))
@@ -568,7 +568,7 @@ def test_the_kl_of_later_minibatches_is_that_of_the_policy_as_it_is_then(folder,
             run.policy.zero_grad()
             sampled_by = TokenLogps(logps.old if is_first else logps.old - math.log(factor), logps.new)
             accumulate(run, credit, logps=sampled_by, is_first=is_first)
-            found.append(torch.cat([each.grad.flatten() for each in run.policy.trainable]))
+            found.append(torch.cat([parameter.grad.flatten() for parameter in run.policy.trainable]))
         assert found[0].abs().max() > 1e-4 and torch.equal(found[1], found[0])
         torch.testing.assert_close(found[2], found[0] * (2 if weighted else 1), rtol=1e-4, atol=1e-7)
 
@@ -631,8 +631,8 @@ def test_an_answer_that_counts_for_nothing_makes_no_group_telling(folder):
 
 def test_the_last_tokens_of_the_budget_cost(folder):
     with opened("train.overlong_buffer=4") as run:
-        for each in run.play():
-            for answer, reward in zip(each.group.answers, earned(each, run.config), strict=True):
+        for game in run.play():
+            for answer, reward in zip(game.group.answers, earned(game, run.config), strict=True):
                 price = {5: 0.25, 6: 0.5, 7: 0.75, 8: 1.0}.get(len(answer.completion.ids), 0.0)
                 assert reward == pytest.approx(answer.verdict.reward - price)
 
@@ -654,9 +654,9 @@ def test_k1_in_the_reward_is_the_kl_of_the_sampled_answer(folder):
     with opened(*choices, moved=0.2) as run:
         played = run.play()
         advantage = iter(run.credit(played, []).advantage.tolist())
-        for each in played:
-            for answer, reward in zip(each.group.answers, earned(each, run.config), strict=True):
-                inputs = after(each.group.prompt.ids, answer.completion.ids)
+        for game in played:
+            for answer, reward in zip(game.group.answers, earned(game, run.config), strict=True):
+                inputs = after(game.group.prompt.ids, answer.completion.ids)
                 with torch.no_grad():
                     k1 = run.policy(inputs)[0] - run.policy.reference(inputs)[0]
                 assert next(advantage) == pytest.approx(reward - 0.5 * k1.sum().item(), abs=1e-5)
@@ -723,11 +723,11 @@ def test_collected_retries_are_data_and_no_more(folder):
         counts, rows = run.scoreboard.assisted, logged(run, "sft")
         assert (counts["hints_used"], counts["solutions_asked"], counts.get("solutions_right", 0)) == (4, 4, 0)
         assert len(rows) == counts["retries_right"] > 0 and {row["source"] for row in rows} == {"retry"}
-        questions = {each.group.prompt.row["question"] for each in played}
+        questions = {game.group.prompt.row["question"] for game in played}
         assert {row["messages"][0]["content"] for row in rows} <= questions  # as it was asked without a hint
         assert all(share(row["messages"][-1]["content"]) > 0 for row in rows)
         solve = [request for request in run.teacher.remote.requests if request.max_tokens == 8]
-        assert [request.messages for request in solve] == [each.group.prompt.messages for each in played]
+        assert [request.messages for request in solve] == [game.group.prompt.messages for game in played]
 
 
 def test_hints_with_code_answers_or_no_reply_are_counted_and_dropped(folder):
@@ -748,8 +748,8 @@ def test_the_failed_alone_are_helped_by_chance(folder):
     with opened(*TEACHER, "teacher.hint={neither: 0.5, opponent_only: 0}") as run:
         run.teacher.remote = Says("add.")
         asked, answers = asked_of(run, 19), [Answer(Completion([5], [0.0], True), "", score(0))]
-        neither = [Game(Group(each, answers), OpponentAnswer()) for each in asked]
-        lost = [Game(each.group, OpponentAnswer(verdict=score(1, True))) for each in neither]
+        neither = [Game(Group(prompt, answers), OpponentAnswer()) for prompt in asked]
+        lost = [Game(game.group, OpponentAnswer(verdict=score(1, True))) for game in neither]
         won = Game(Group(asked[0], [Answer(answers[0].completion, "", score(1, True))]), OpponentAnswer())
         assert (neither[0].outcome, lost[0].outcome, won.outcome) == ("neither", "opponent_only", None)
         assert run.teacher.help(lost, 0).hinted == []
@@ -762,7 +762,7 @@ def test_what_a_reward_tells_of_prompts_that_nobody_solved_is_kept(folder):
     with opened("reward.fn=test_selfplay.told_of") as run:
         played = run.play()
         rows = logged(run, "failures")
-    firsts = [(each.group.prompt.row["question"], each.group.answers[0].text) for each in played]
+    firsts = [(game.group.prompt.row["question"], game.group.answers[0].text) for game in played]
     assert [row["failed"]["said"] for row in rows] == [f"{question} {text}" for question, text in firsts]
     assert {(row["why"], row["step"]) for row in rows} == {("solved by nobody", 1)}
     assert [row["prompt"] for row in rows] == [question for question, _ in firsts]
@@ -781,7 +781,7 @@ def test_all_conflicts_are_told_at_once(folder):
                 "a server or snapshots of the policy",
                 "use api_key_env", "greedy samples of a prompt are all alike"]  # fmt: skip
     lines = str(caught.value).splitlines()
-    assert all(any(each in line for line in lines) for each in expected) and len(lines) == len(expected)
+    assert all(any(text in line for line in lines) for text in expected) and len(lines) == len(expected)
 
 
 @pytest.mark.parametrize("examples", [1, 3, 50])

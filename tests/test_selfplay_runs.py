@@ -295,7 +295,9 @@ def test_an_outage_is_masked_counted_and_told(template, tmp_path):
         assert ("wins" in row) == (row["step"] not in (3, 4))
         if "wins" not in row:  # (1 - w) of the reward, and the same w / 2 for everybody
             groups = [earned[3 * i : 3 * i + 3] for i in range(BATCH)]
-            assert row["reward_std"] == pytest.approx(fmean(pstdev(0.75 * each + 0.125 for each in g) for g in groups))
+            assert row["reward_std"] == pytest.approx(
+                fmean(pstdev(0.75 * share + 0.125 for share in g) for g in groups)
+            )
 
 
 @long
@@ -421,7 +423,7 @@ def test_several_processes_play_like_one(template, tmp_path):
     one, *others = moments.alike(Run, template, tmp_path, options, **SNAPSHOTS)
     for run in others:
         assert one.scoreboard() == run.scoreboard() and one.rows("frontier/neither") == run.rows("frontier/neither")
-        texts = [sorted((row["when"], row["text"]) for row in each.rows("generations")) for each in (one, run)]
+        texts = [sorted((row["when"], row["text"]) for row in side.rows("generations")) for side in (one, run)]
         assert texts[0] == texts[1]
 
 

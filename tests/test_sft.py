@@ -365,14 +365,14 @@ def test_equal_chats_are_trained_once_and_never_when_held_out(folder):
     (folder / "chats.jsonl").rename("two/test.jsonl")
     config = load(SFTConfig, Path("tiny.yaml"), ["dataset.name=two", "dataset.test_split_size=1"]).dataset
     _, train, held_out, notes = sft_train.load_chats(config)
-    assert [each.messages[0]["content"] for each in train] == ["2+1", "3+1", "2+1"]
-    assert [each.messages[0]["content"] for each in held_out] == ["1+1"]
+    assert [chat.messages[0]["content"] for chat in train] == ["2+1", "3+1", "2+1"]
+    assert [chat.messages[0]["content"] for chat in held_out] == ["1+1"]
     removed = "1 rows to train on were removed: they"
     assert notes == [f"{removed} ask what a held-out row asks", f"{removed} equal another one"]
     assert len(sft_train.load_chats(config.model_copy(update={"distinct": False}))[1]) == 4
     for most in (1, 2, 3):  # counted after the others are gone
         _, kept, _, notes = sft_train.load_chats(config.model_copy(update={"max_train_rows": most}))
-        assert [each.messages[0]["content"] for each in kept] == ["2+1", "3+1", "2+1"][:most]
+        assert [chat.messages[0]["content"] for chat in kept] == ["2+1", "3+1", "2+1"][:most]
         said = f"train rows are the first {most} that remain (dataset.max_train_rows)"
         assert (said in notes) is (most < 3)
 
@@ -408,7 +408,7 @@ def test_an_answer_that_was_cut_off_is_no_turn(folder):
     write_rows(rows)
     config = load(SFTConfig, Path("tiny.yaml"), ["dataset.test_split_size=0"]).dataset
     _, train, _, notes = sft_train.load_chats(config)
-    assert [each.turns for each in train] == [[1], [1], [1], [1, 3], [1, 3]]
+    assert [chat.turns for chat in train] == [[1], [1], [1], [1, 3], [1, 3]]
     assert notes == [
         "1 rows to train on were removed: they were cut off in their only turn",
         "in 2 rows to train on the last turn is not trained, since it was cut off",

@@ -71,8 +71,8 @@ def template(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("template")
     write_rows(folder / "chats.jsonl", (chat(number) for number in range(20)))
     scratch = FromScratch(**CONFIG["model"]["from_scratch"])
-    for each in build(scratch, CONFIG["model"]["chat_template"], seed=0):
-        each.save_pretrained(folder / "base")
+    for saved in build(scratch, CONFIG["model"]["chat_template"], seed=0):
+        saved.save_pretrained(folder / "base")
     return folder
 
 
@@ -114,7 +114,7 @@ def play(options, plan) -> None:
         if "synced" in plan:
             Path(plan["synced"]).write_text(json.dumps(events.synced))
         if "weights" in plan and events.trainer:
-            torch.save([each.detach() for each in events.trainer.model.parameters()], plan["weights"])
+            torch.save([parameter.detach() for parameter in events.trainer.model.parameters()], plan["weights"])
 
 
 COMPUTE_LOSS = trl.SFTTrainer.compute_loss

@@ -61,7 +61,7 @@ def test_what_is_kept_changes_nothing_and_is_what_training_computed():
                 play_step(run)
             kept[which], rows[which], ends[which] = trained(run), logged(run, "metrics"), weights(run)
             answers = {row["text"] for row in kept[which]}
-    assert answers and all(bool((ends["none"] == each).all()) for each in ends.values())
+    assert answers and all(bool((ends["none"] == value).all()) for value in ends.values())
     assert [*map(plain, rows["none"])] == [*map(plain, rows["one_prompt"])] == [*map(plain, rows["all"])]
     assert [*map(plain, kept["none"])] == [*map(plain, kept["one_prompt"])] == [*map(plain, kept["all"])]
     assert not any("tokens" in row for row in kept["none"]) and all("tokens" in row for row in kept["all"])

@@ -303,7 +303,7 @@ def test_calls_without_an_id_get_one_that_mistral_takes():
     episode, _ = run(calls, calls, "3", max_calls_per_turn=3)
     ids = [call["id"] for message in episode.messages for call in message.get("tool_calls", ())]
     assert len(set(ids)) == 6
-    assert all(len(each) == 9 and each.isalnum() and each.isascii() for each in ids)
+    assert all(len(part) == 9 and part.isalnum() and part.isascii() for part in ids)
     assert [message["tool_call_id"] for message in episode.messages if message["role"] == "tool"] == ids
     given = Reply("", calls=(Call("boxed_add", '{"a": 1}', "mine"), Call("boxed_add", '{"a": 2}')))
     episode, _ = run(given, "3", max_calls_per_turn=2)
@@ -535,7 +535,7 @@ def replies(model, requests, one_by_one=False):
     async def ask():
         async with model:
             if one_by_one:
-                return [await model.reply(each) for each in requests]
+                return [await model.reply(request) for request in requests]
             return await asyncio.wait_for(asyncio.gather(*map(model.reply, requests)), 60)
 
     return asyncio.run(ask())
@@ -657,7 +657,7 @@ def test_who_is_cancelled_takes_nobody_along(make_policy, tokenizer):
 
     async def ask():
         async with model:
-            tasks = [asyncio.ensure_future(model.reply(each)) for each in requests]
+            tasks = [asyncio.ensure_future(model.reply(request)) for request in requests]
             await asyncio.sleep(0)
             for task in tasks[::2]:
                 task.cancel()
@@ -667,7 +667,7 @@ def test_who_is_cancelled_takes_nobody_along(make_policy, tokenizer):
             return await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 30)
 
     found = asyncio.run(ask())
-    assert all(isinstance(each, asyncio.CancelledError) for each in found[:12:2])
+    assert all(isinstance(result, asyncio.CancelledError) for result in found[:12:2])
     assert found[3:12:2] == expected[3::2]
     assert found[12] == expected[0]
 

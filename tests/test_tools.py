@@ -252,7 +252,7 @@ def test_arguments_become_what_the_function_wants(mine):
 def test_wrong_arguments_are_told(mine, arguments, says):
     answer = call("mine.add", **arguments)
     assert answer["error"].startswith("wrong arguments: ")
-    assert all(each in answer["error"] for each in says)
+    assert all(text in answer["error"] for text in says)
     assert len(answer["error"]) < 500
 
 
@@ -413,7 +413,7 @@ def test_whoever_is_cancelled_cancels_the_tool(mine):
         with pytest.raises(asyncio.CancelledError):
             await task
         await asyncio.sleep(0)
-        return [each for each in asyncio.all_tasks() if each is not asyncio.current_task()]
+        return [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
 
     assert asyncio.run(calls()) == []
 

@@ -138,7 +138,7 @@ def test_every_script_tells_it_all(script, task, tmp_path, monkeypatch):
     assert (begun.project, begun.display_name, begun.run_group) == ("rematch", "tiny", "sums")
     assert (list(begun.tags), begun.notes) == (["tiny"], "a test")
     assert begun.run_id == (run_dir / "wandb_id").read_text()
-    config = {each.key: json.loads(each.value_json) for each in begun.config.update}
+    config = {entry.key: json.loads(entry.value_json) for entry in begun.config.update}
     assert config["tracking"] == CONFIGS[script]["tracking"] | config["tracking"]
     assert yaml.safe_load((run_dir / "config.yaml").read_text()).items() <= config.items()
     logged, (numbers, intervals, histograms, tables) = history(run_dir), KEYS[script]
@@ -244,7 +244,7 @@ def test_tensorboard_is_told_the_same(task, tmp_path):
     with tracker(task(collect_rollouts), "tracking.backend=tensorboard", *SERVER) as board:
         board.log("eval", {"acc": 0.5, "acc_ci95": [0.25, 0.75]}, 3, {"rewards": [0.0, 1.0]}, [{"text": "hello"}])
     events = EventAccumulator(str(tmp_path / "outputs/tiny/rematch")).Reload()
-    assert [(each.step, each.value) for each in events.Scalars("eval/acc_ci95/high")] == [(3, 0.75)]
+    assert [(point.step, point.value) for point in events.Scalars("eval/acc_ci95/high")] == [(3, 0.75)]
     assert events.Histograms("eval/rewards")[0].histogram_value.num == 2
     assert b"hello" in events.Tensors("eval/samples/text_summary")[0].tensor_proto.string_val[0]
     told = events.Tensors("config/text_summary")[0].tensor_proto.string_val[0]

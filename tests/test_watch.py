@@ -40,7 +40,7 @@ def row(step, stage=1, draw=None, **values):
 
 
 def alarms_of(watch, rows):
-    return [alarm for each in rows for alarm in watch.step(each)]
+    return [alarm for row in rows for alarm in watch.step(row)]
 
 
 def begun(alarms):
@@ -115,7 +115,7 @@ def test_no_alarm_where_chats_stop_and_only_hard_prompts_are_asked_again():
             shares |= {"acc_attempt2": sum(second) / len(second)} if second else {}
             rows.append({"stage": 2, "step": step, "prompts": 16, **shares})
         assert alarms_of(watch(), rows) == []
-        fallen = [{**each, "step": each["step"] + 20, "acc_standing": 0.0} for each in rows[-20:]]
+        fallen = [{**row, "step": row["step"] + 20, "acc_standing": 0.0} for row in rows[-20:]]
         assert ("accuracy_died.acc_standing", 82) in begun(alarms_of(watch(), rows + fallen))
 
 
@@ -243,7 +243,7 @@ def test_answers_without_an_advantage_are_named_in_the_first_steps_of_a_stage(na
     """Nearly all of them, in three steps after the warm-up; not where something is gained, or nothing can be."""
     rows = [row(step, zero_advantage=0.95, acc_attempt1=first, acc_attempt2=second) for step in range(1, 9)]
     assert begun(alarms_of(watch(), rows)) == ([("no_advantage.zero_advantage", step)] if step else [])
-    assert alarms_of(watch(), [each | {"acc_standing": second} for each in rows]) == []  # chats that stop
+    assert alarms_of(watch(), [row | {"acc_standing": second} for row in rows]) == []  # chats that stop
 
 
 def test_one_step_is_no_trend():
@@ -385,8 +385,8 @@ def test_a_resumed_watch_goes_on_to_the_same_alarms(tmp_path):
     rows += [row(step, 1, draw, malformed_paid_attempt2=0.5, entropy=0.5, idle=1.0) for step in range(41, 70)]
     rows += [row(step, 2, draw) for step in range(1, 40)]
     straight = watch()
-    expected = [alarms + straight.evaluation(evaluation(each["step"], 100 + each["step"])) for each in rows
-                for alarms in [straight.step(each)]]  # fmt: skip
+    expected = [alarms + straight.evaluation(evaluation(row["step"], 100 + row["step"])) for row in rows
+                for alarms in [straight.step(row)]]  # fmt: skip
     assert sum(map(len, expected)) > 4
     resumed, found = watch(), []
     for i, each in enumerate(rows):

@@ -61,7 +61,7 @@ def regret(exploit: float, seed: int, changes: bool) -> float:
         drawn = buffer.sample(batch)
         for each in drawn:
             buffer.credit(each.uid, float(dice.random() < worth[each.item]))
-        lost += np.sort(worth)[-batch:].sum() - sum(worth[each.item] for each in drawn)
+        lost += np.sort(worth)[-batch:].sum() - sum(worth[choice.item] for choice in drawn)
     return lost / steps / batch
 
 

@@ -174,10 +174,10 @@ class _Handler(BaseHTTPRequestHandler):
                 assert entry["key"] == "header"
 
     def _batch(self, wanted: dict) -> None:
-        objects = [dict(each) for each in wanted["objects"]]
-        for each in objects:
-            if each["oid"] not in self.hub.stored:
-                each["actions"] = {"upload": {"href": f"{self.hub.url}/lfs/{each['oid']}"}}
+        objects = [dict(item) for item in wanted["objects"]]
+        for item in objects:
+            if item["oid"] not in self.hub.stored:
+                item["actions"] = {"upload": {"href": f"{self.hub.url}/lfs/{item['oid']}"}}
         self._send(200, {"transfer": "basic", "objects": objects})
 
     def _file(self, name: str, revision: str, file: str, is_mine: bool) -> None:

@@ -460,7 +460,7 @@ def _plain(message: dict) -> dict:
     plain = message | {"role": message["role"], "content": content or ""}
     if message.get("tool_calls"):
         functions = [call["function"] for call in message["tool_calls"]]
-        called = [each | {"arguments": json.loads(each["arguments"])} for each in functions]
+        called = [function | {"arguments": json.loads(function["arguments"])} for function in functions]
         plain["tool_calls"] = [
             call | {"function": function} for call, function in zip(message["tool_calls"], called, strict=True)
         ]

@@ -347,7 +347,7 @@ def test_a_program_does_not_turn_its_0_into_no_score(program, tests):
 @pytest.mark.parametrize("is_text", [False, True], ids=["list", "text"])
 def test_right_programs_score_1_or_have_no_score(is_text):
     """With entry points declared they score 1; without, a test must not use two names that nothing defines."""
-    rows = [each.program for each in right_programs() if each.program.tests and not each.refused]
+    rows = [case.program for case in right_programs() if case.program.tests and not case.refused]
     texts = [f"```python\n{row.source}\n```" for row in rows]
     tests = [[row.setup_code, *row.tests] for row in rows]
     given = ["\n".join(each) for each in tests] if is_text else tests

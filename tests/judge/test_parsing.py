@@ -658,7 +658,7 @@ def test_marks_of_chat_templates_are_escaped():
         assert without_special_tokens(escaped) == escaped
         for other in MARKS:  # nor does what is left of one make another
             mixed = without_special_tokens(mark[:3] + other + mark[3:])
-            assert not any(each in mixed for each in MARKS), (mark, other)
+            assert not any(mark in mixed for mark in MARKS), (mark, other)
 
 
 OTHER = [

@@ -406,14 +406,14 @@ def test_without_leave_objects_have_nothing_but_what_no_value_has(names):
         "{f(1): 1}",
     ]
     claims += ["f(3) - 3 == 0", "f(3).get() == 3", "str(f(3))", "1 in f(3)", "f(3) in [3]", "sorted([f(1), f(2)])"]
-    assert names(source, *[f"assert {each}" for each in sound]) == ["pass"] * len(sound)
-    assert names(source, *[f"assert {each}" for each in claims]) == ["opaque"] * len(claims)
+    assert names(source, *[f"assert {claim}" for claim in sound]) == ["pass"] * len(sound)
+    assert names(source, *[f"assert {claim}" for claim in claims]) == ["opaque"] * len(claims)
 
 
 def test_only_plain_data_is_compared(names):
     comparisons = ["Stack() == Stack()", "Stack() == 1", "1 == Stack()", "Stack() != 1", "Stack() in [1]"]
     comparisons += ["{Stack(): 1}", "Stack() < 1", "[Stack()] == [1]"]
-    found = names(STACK, *[f"assert {each}" for each in comparisons], stateful=True)
+    found = names(STACK, *[f"assert {comparison}" for comparison in comparisons], stateful=True)
     # the first asks for what only the program could know; its __hash__ is None
     assert found == [*["opaque"] * 5, "exception", *["opaque"] * 2]
 
@@ -440,15 +440,15 @@ def test_attributes_may_be_private_and_are_never_those_of_the_judge(names):
 
 
 def test_nothing_computed_from_an_object_stands_in_for_a_value(protected):
-    chosen = [each for each in attacks() if each.kind == "computed"][:: fewer(1, 4)]
-    programs = [Program(each.source, each.tests, timeout_s=10.0, **each.settings) for each in chosen]
+    chosen = [attack for attack in attacks() if attack.kind == "computed"][:: fewer(1, 4)]
+    programs = [Program(case.source, case.tests, timeout_s=10.0, **case.settings) for case in chosen]
     passed = zip(chosen, protected.judge(programs), strict=True)
     assert len(chosen) >= fewer(1000, 250) and not [each.name for each, verdict in passed if verdict.pass_rate]
 
 
 def test_classes_are_tested_as_models_test_them(sandbox):
-    chosen = [each for each in RIGHT if each.name.startswith(("classes/", "structures/", "modern/"))]
-    verdicts = sandbox.judge([each.program for each in chosen])
+    chosen = [case for case in RIGHT if case.name.startswith(("classes/", "structures/", "modern/"))]
+    verdicts = sandbox.judge([case.program for case in chosen])
     assert len(chosen) >= 100
     assert not [*filter(None, map(honest.unexpected, chosen, verdicts))]
 
@@ -1187,7 +1187,7 @@ def test_every_source_has_a_verdict_in_time(sandbox, source, expected):
     assert verdict.tests[0].verdict in expected
     with contextlib.closing(Worker(sandbox.rung)) as fresh:  # none of its reports is there to be read by mistake
         asked = fresh.judge(Program(source, stdio=(("", "no"), ("", "no")), timeout_s=2.0))
-    assert len(asked.tests) == 2 and (expected != {"load_error"} or {each.verdict for each in asked.tests} == expected)
+    assert len(asked.tests) == 2 and (expected != {"load_error"} or {test.verdict for test in asked.tests} == expected)
     script = sandbox.run(Program(source, timeout_s=2.0))
     ending = "finished" if expected in ({"pass"}, {"exception"}) else script.ending
     assert script.ending == ending
@@ -1245,7 +1245,7 @@ def test_no_verdict_is_lost_when_workers_are_killed(protected):
     with Sandbox(workers=2, rung=protected.rung.name) as sandbox:
         many, most = fewer(1000, 300), fewer(16, 4)
         programs = [numbered(number, right=number % 2 == 0) for number in range(many)]
-        futures = [sandbox.submit(each) for each in programs]
+        futures = [sandbox.submit(program) for program in programs]
         killed, seen = [], set()
         while not futures[-1].done():
             there = {worker._process.pid for worker in list(sandbox._workers)}  # those that have started
@@ -1389,8 +1389,8 @@ def test_no_descriptor_is_left_behind(worker):
         program("import sys\nsys.exit()", "assert f()"), program(F, stdio=(("", ""),)),
         program("print('x' * 100_000)", stdio=(("x" * 100_000, ""),)),
     ]  # fmt: skip
-    for each in kinds:
-        worker.judge(each)
+    for kind in kinds:
+        worker.judge(kind)
     before = everyone()
     for number in range(fewer(300, 60)):
         worker.judge(kinds[number % len(kinds)])
@@ -1743,7 +1743,7 @@ def test_nobody_else_is_forged_or_reached_either(protected, for_nobody):
 
 def test_most_right_programs_of_the_corpus_are_judged_right():
     assert len(RIGHT) >= 350
-    assert sum(each.due != "pass" for each in RIGHT) <= 0.02 * len(RIGHT)
+    assert sum(case.due != "pass" for case in RIGHT) <= 0.02 * len(RIGHT)
 
 
 @pytest.mark.parametrize("rung", [R4, R3], ids=["R4", "R3"])
@@ -1753,7 +1753,7 @@ def test_right_programs_are_judged_right(why_not, rung):
         pytest.skip(f"{rung.name} does not hold here: {why_not(rung)}")
     chosen = RIGHT if WHOLE else RIGHT[RUNGS.index(rung) :: 12]
     with Sandbox(2, rung=rung.name, numpy=True) as running:
-        verdicts = running.judge([each.program for each in chosen])
+        verdicts = running.judge([case.program for case in chosen])
     odd = [honest.unexpected(each, verdict) for each, verdict in zip(chosen, verdicts, strict=True)]
     assert not list(filter(None, odd))
 

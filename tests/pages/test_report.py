@@ -116,7 +116,7 @@ def rollouts_in(folder):
 
 
 def flags_in(index):
-    return [{flag for bit, flag in enumerate(index["flags"]) if each & 1 << bit} for each in index["rows"]["flags"]]
+    return [{flag for bit, flag in enumerate(index["flags"]) if bits & 1 << bit} for bits in index["rows"]["flags"]]
 
 
 def test_metrics_and_evaluations_as_tables(run, monkeypatch, capsys):
@@ -235,7 +235,7 @@ def test_swapped_attempts_have_a_section(run, monkeypatch):
     told = (
         "after stage II, by greedy decoding, n = 100 answers to 100 held-out questions; the right ones: 75.0% its own"
     )
-    assert any(told in each and "25.0% left out" in each for each in text)
+    assert any(told in line and "25.0% left out" in line for line in text)
 
 
 def test_the_page_needs_no_network_and_texts_are_only_text(run, monkeypatch):
@@ -422,12 +422,12 @@ def test_without_a_declared_format_the_page_does_not_speak_of_well_formed_answer
     assert "found 1" in page.text and "well-formed 1" not in page.text and "Well-formed" not in page.charts
     assert "wherever it is found in the text" in page.charts["Answer found"]["note"]
     paid = page.charts["Paid without the form"]
-    assert [each["label"] for each in paid["series"]] == ["attempt 1"] and "an <answer> block" in paid["note"]
+    assert [line["label"] for line in paid["series"]] == ["attempt 1"] and "an <answer> block" in paid["note"]
     assert (paid["x"], paid["series"][0]["y"]) == ([1, 2, 3, 4], [0.25, 0.5, 0.75, 1.0])
     page = written("answer")
     assert "exact_match of last_number, format answer" in page.text and "well-formed 1" in page.text
     paid = page.charts["Paid without the form"]
-    assert [(each["label"], each["y"][0]) for each in paid["series"]] == [("attempt 2", 0.5)]
+    assert [(line["label"], line["y"][0]) for line in paid["series"]] == [("attempt 2", 0.5)]
     other = shutil.copytree(run, run.with_name("free"))
     config = yaml.safe_load((run / "config.yaml").read_text())
     (other / "config.yaml").write_text(yaml.safe_dump(config | {"reward": config["reward"] | {"format": "free"}}))
@@ -623,7 +623,9 @@ def test_self_play_that_was_cut_off_or_has_no_opponent(play, monkeypatch):
     write(play, "generations", [wrote("policy", "pretrain", 0, "P", False, "mine"), {"when": "pretrain"}])
     page = page_of(monkeypatch, play)
     assert "Pass@1 on held-out questions is 25.0 %." in page.text and "games won" not in page.text
-    assert [each["texts"] for each in rollouts_in(play)[2]] == [[{"who": "policy", "text": "mine", "match": False}]]
+    assert [rollout["texts"] for rollout in rollouts_in(play)[2]] == [
+        [{"who": "policy", "text": "mine", "match": False}]
+    ]
     (play / "evaluations.jsonl").unlink()
     assert "No evaluation yet: step 1 of 4 so far." in page_of(monkeypatch, play).text
 

@@ -47,7 +47,7 @@ def clean(browser):
     browser.look()
     yield browser
     assert browser.problems == []
-    assert all(each.startswith(("file:///", "http://127.0.0.1:")) for each in browser.requests), browser.requests
+    assert all(url.startswith(("file:///", "http://127.0.0.1:")) for url in browser.requests), browser.requests
 
 
 def write(folder, stream, rows, mode="w"):
@@ -343,7 +343,7 @@ def test_a_page_of_fifty_thousand_rollouts_opens_at_once_and_is_small(clean, run
     clean.call("Performance.enable", timeDomain="threadTicks")  # of this page alone: the machine may be busy
     opened(clean, address)
     clean.until("document.querySelector('canvas')")
-    spent = {each["name"]: each["value"] for each in clean.call("Performance.getMetrics")["metrics"]}
+    spent = {metric["name"]: metric["value"] for metric in clean.call("Performance.getMetrics")["metrics"]}
     assert clean.run("document.querySelector('h1').textContent") == "tiny" and spent["TaskDuration"] < 2
     clean.run("location.hash = '#rollouts'")
     clean.until(f"{COUNT} === '{many:,} of {many:,} rollouts' && document.querySelector('.detail .prompt')")

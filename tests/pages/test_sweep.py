@@ -340,7 +340,7 @@ def test_a_sweep_from_beginning_to_end(folder):
     assert len(rows("results")) == 6 and len(starts()) == 3 + 6
     row = next(row for row in rows("results") if (row["variant"], row["seed"]) == ("much", 1))
     assert (row["exit_code"], row["failed"], row["threads"], len(row["alarms"])) == (0, None, 2, 2)
-    assert [each["global_step"] for each in row["evaluations"]][::2] == [0, 5, 20]  # stage II begins at step 10
+    assert [entry["global_step"] for entry in row["evaluations"]][::2] == [0, 5, 20]  # stage II begins at step 10
     assert row["cpu"] and row["packages"]["torch"] and "commit" in row
     log = Path("outputs/tiny/much/seed_1/last.log").read_text()
     assert "threads 2, right 0.820" in log
@@ -503,7 +503,7 @@ def test_two_first_attempts_are_a_figure_beside_the_second_attempt(folder):
     row = {"when": "after_stage2", "step": 3, "acc_attempt1": 0.5, "acc_attempt2": 0.7, "success_at_k": chances}
     (job.folder / "evaluations.jsonl").write_text(json.dumps(row) + "\n")
     result = {"seed": 0, "seconds": 1, "was_restarted": False, **read_run(job, config_of())}
-    assert "after stage II: pass@2" in [each.label for each in summaries([result])]
+    assert "after stage II: pass@2" in [summary.label for summary in summaries([result])]
     assert value_of(result, Figure("pass_at_2", "after_stage2")) == 0.625
 
 
@@ -525,7 +525,7 @@ def test_the_best_checkpoint_is_a_moment_where_it_is_not_the_last(folder, link, 
     assert value_of(result, Figure("acc", "best", 0.0)) == expected
     assert value_of(result, Figure("acc", "best")) == expected + 0.01
     assert value_of(result, Figure("acc", "last", 0.0)) == 0.4
-    assert ("best, greedy: pass@1" in [each.label for each in summaries([result])]) == shown
+    assert ("best, greedy: pass@1" in [summary.label for summary in summaries([result])]) == shown
 
 
 def test_dry_run_lists_the_commands(folder):
