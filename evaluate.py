@@ -19,7 +19,7 @@ Where attempts are trained with feedback between them, they are measured with it
 Data, prompts, budgets and the test of correctness are those of training; `eval.seed` decides the samples. Accuracy is
 exact match, never shaped reward. `--majority` asks whether an attempt is better spent on a new first try or on a
 correction (SCoRe, arXiv 2409.12917, section 6.2): it votes over the last attempts of K chats, and over as many first
-attempts as these chats have in all. With several samples, succ@k of k attempts in a chat stands beside pass@k.
+attempts as these chats have in all. With several samples, succ@k of k attempts in a chat stands next to pass@k.
 `--url` measures a model behind an OpenAI-compatible server: does it find its errors, break right answers, give in to
 pressure (lib/rl/served.py)? The server's other settings are overrides, such as servers.served.api_key_env=NAME, the
 variable with the key. outputs/<run_name>-<model> gets self_correction.json, transcripts.jsonl and replies.jsonl, and
@@ -107,9 +107,9 @@ def main() -> int:
     held_out, which = chosen_rows(config, task.splits, task.selection, args, task.fits)
     rows = []
     # a server elsewhere reads it, and maybe no other place; a run of others may not be written to
-    beside = config.run_dir if config.run_dir.is_dir() and os.access(config.run_dir, os.W_OK) else None
+    near = config.run_dir if config.run_dir.is_dir() and os.access(config.run_dir, os.W_OK) else None
     with contextlib.ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=beside)))
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=near)))
         stack.enter_context(task.engine.open(folder / "engine"))
         if not adapter:
             stack.enter_context(task.policy.reference_mode())  # a fresh soft prompt would change the base

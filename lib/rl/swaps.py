@@ -120,10 +120,10 @@ def summarise(
     row |= rate("acc_attempt1", right.astype(float), group)
     row["right_is"] = {source: sources.count(source) / len(sources) for source in sorted(set(sources))}
     row["after"] = {}
-    own = np.array([each["own"][0] for each in found], dtype=float)
+    own = np.array([sample["own"][0] for sample in found], dtype=float)
     for name in CONTEXTS:
-        there = np.array([name in each for each in found])
-        match, repeats = (np.array([each.get(name, (0, 0))[k] for each in found], dtype=float) for k in (0, 1))
+        there = np.array([name in sample for sample in found])
+        match, repeats = (np.array([sample.get(name, (0, 0))[k] for sample in found], dtype=float) for k in (0, 1))
         numbers: dict = {}
         for split, wanted in SPLITS.items():
             chosen = there if wanted is None else there & (right == wanted)
