@@ -118,6 +118,7 @@ def reasons(track, run, tmp_path, rerun=False):
     return "\n".join(refused.value.reasons)
 
 
+@long
 def test_an_honest_run_is_accepted_and_gives_the_same_weights_again(place, run, capsys):
     assert command(place, "check", run) == 0
     out = capsys.readouterr().out

@@ -16,7 +16,7 @@ import psutil
 import pytest
 import torch
 import yaml
-from conftest import SCRATCH, TEMPLATE
+from conftest import SCRATCH, TEMPLATE, long
 from helpers.weights import move
 
 import rl_train_gspo_selfplay
@@ -247,6 +247,7 @@ def test_a_run_is_trained_on_what_the_server_samples(opened, folder, tmp_path, m
     assert not (straight / "engine").exists() and not (stopped / "engine").exists()
 
 
+@long
 @needs_vllm
 def test_a_killed_server_is_started_again_and_no_row_is_lost(opened):
     engine, policy, said = opened
@@ -279,6 +280,7 @@ def test_a_server_that_slept_samples_the_same(opened, monkeypatch):
     assert engine.server._get("/is_sleeping") == {"is_sleeping": False} and len(said) == before
 
 
+@long
 @needs_vllm
 def test_a_server_that_does_not_sleep_is_ended_and_another_one_started(opened, monkeypatch):
     engine, policy, said = opened
@@ -335,6 +337,7 @@ def test_a_slow_server_is_waited_for(impatient):
     assert engine.generate(policy, PROMPTS, DECODING, stopping(engine, 3.0)) == want and len(said) == before
 
 
+@long
 @needs_vllm
 def test_a_server_that_hangs_is_started_again_or_named(impatient, monkeypatch):
     engine, policy, said = impatient
