@@ -64,7 +64,7 @@ def interrupted(folder: Path, package: str, *command: object) -> subprocess.Comp
 
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_ctrl_c_while_packages_are_imported_needs_no_traceback(tmp_path, script):
-    assert len(SCRIPTS) == 9
+    assert len(SCRIPTS) == 11
     ended = interrupted(tmp_path, "yaml", ROOT / script, "--help")
     assert (ended.returncode, ended.stdout) == (130, "")
 
