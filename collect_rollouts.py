@@ -27,7 +27,7 @@ import contextlib
 import json
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -40,7 +40,7 @@ from lib.core.console import Screen
 from lib.core.errors import FINISHED, ApiError, ConfigError, RewardError, StorageError, run_script, storage_remedy
 from lib.core.interrupts import BEAT, GRACE, TICK, Interrupts, told_late, told_slow
 from lib.core.killable import in_daemon_thread
-from lib.generators.openai import RemoteModel, described
+from lib.generators.openai import RemoteModel, all_of, described
 from lib.generators.progress import CollectionProgress
 from lib.generators.protocol import ChatGenerator, ReplyError
 from lib.generators.reply_cache import CachedGenerator, ReplyCache, key_of, seed_of
@@ -244,17 +244,6 @@ async def collect(
                 await run_job(job, config, loop, verdict, log, progress)
 
         await all_of(work() for _ in range(at_once(config)))
-
-
-async def all_of(works: Iterable[Any]) -> None:
-    """Waits for all; the first exception stops the others and is raised."""
-    tasks = [asyncio.ensure_future(work) for work in works]
-    try:
-        await asyncio.gather(*tasks)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def at_once(config: CollectConfig) -> int:

@@ -468,7 +468,7 @@ def ask_server(
     """
     from lib.core.console import Telling
     from lib.core.interrupts import give_way
-    from lib.generators.openai import RemoteModel
+    from lib.generators.openai import RemoteModel, all_of
     from lib.generators.protocol import ReplyError
     from lib.generators.reply_cache import CachedGenerator, ReplyCache
 
@@ -490,15 +490,7 @@ def ask_server(
         async with RemoteModel(server) as model:
             with contextlib.closing(ReplyCache(kept)) as replies:
                 model.has_answered = len(replies) > 0
-                workers = [
-                    asyncio.ensure_future(work(CachedGenerator(model, replies))) for _ in range(server.max_concurrency)
-                ]
-                try:
-                    await asyncio.gather(*workers)
-                finally:
-                    for worker in workers:
-                        worker.cancel()
-                    await asyncio.gather(*workers, return_exceptions=True)
+                await all_of(work(CachedGenerator(model, replies)) for _ in range(server.max_concurrency))
 
     asyncio.run(all_requests())
     give_way()

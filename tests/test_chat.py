@@ -23,7 +23,7 @@ RUN = "outputs/score"
 
 
 def once(capsys, *arguments):
-    """What `chat.py --once` prints, read as a script does."""
+    """The JSON that `chat.py --once` prints."""
     capsys.readouterr()
     assert call(chat, *arguments) == 0
     return json.loads(capsys.readouterr().out)

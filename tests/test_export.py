@@ -1,4 +1,4 @@
-"""What export.py writes: adapters, GGUF and Ollama's file, each compared; and two_attempts.py next to it."""
+"""The exports of export.py, each compared: merged, adapters, GGUF with Ollama's file; and their two_attempts.py."""
 
 import ast
 import contextlib

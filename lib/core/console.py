@@ -220,14 +220,14 @@ class Screen:
         if not attempts:
             return self._single_step(row, left)
 
-        def each(key: str, digits: int) -> str:
+        def values(key: str, digits: int) -> str:
             return " ".join(_cell(row.get(f"{key}_attempt{number}"), digits=digits) for number in attempts)
 
         right = (f"attempt {number} {_cell(row.get(f'acc_attempt{number}'), digits=2)}" for number in attempts)
         self._line(
             f"stage {row['stage']} step {row['step']:>4}/{row['steps']}",
             f"{'  '.join(right)} ({row['gap']:+.2f})",
-            f"  length {each('length', 0)}  kl {each('kl', 4)}",
+            f"  length {values('length', 0)}  kl {values('kl', 4)}",
             _noted(row, row["zero_advantage"], [row.get(f"well_formed_attempt{number}") for number in attempts]),
             row,
             left,

@@ -13,6 +13,7 @@ import email.utils
 import json
 import os
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -289,6 +290,17 @@ def _key(server: Server) -> str:
             f"{key}: {variable} has a character that no key has, such as a line break in the middle; export it again"
         )
     return value
+
+
+async def all_of(works: Iterable[Any]) -> None:
+    """Waits for all; the first exception stops the others and is raised."""
+    tasks = [asyncio.ensure_future(work) for work in works]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _secrets(server: Server, key: str) -> list[str]:

@@ -30,15 +30,8 @@ class Remote:
     With `outage: stop` an outage ends the run with an ApiError; otherwise a failed request is an outcome like others.
     """
 
-    def __init__(
-        self,
-        section: str,
-        server: Server,
-        kept: Path,
-        warn: Callable[[str], None],
-    ):
-        self.section, self.server, self.kept = section, server, kept
-        self.warn = warn
+    def __init__(self, section: str, server: Server, kept: Path, warn: Callable[[str], None]):
+        self.section, self.server, self.kept, self.warn = section, server, kept, warn
         self._is_away = False
 
     def __enter__(self) -> "Remote":

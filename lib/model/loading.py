@@ -78,15 +78,12 @@ def _unusable_driver() -> str:
     hidden = os.environ.get("CUDA_VISIBLE_DEVICES")
     if not torch.version.cuda or hidden in ("", "-1"):
         return ""
-    gpus = nvidia_gpus()
+    if not (gpus := nvidia_gpus()):
+        return ""
     return (
-        ""
-        if not gpus
-        else (
-            f"torch {torch.__version__} does not see the GPU here ({gpus[0]}): it was built for CUDA "
-            f"{torch.version.cuda}, which wants a newer driver (580 or later for CUDA 13). Update the driver, or set "
-            "CUDA_VISIBLE_DEVICES= to run on the CPU"
-        )
+        f"torch {torch.__version__} does not see the GPU here ({gpus[0]}): it was built for CUDA {torch.version.cuda}, "
+        "which wants a newer driver (580 or later for CUDA 13). Update the driver, or set CUDA_VISIBLE_DEVICES= to run "
+        "on the CPU"
     )
 
 

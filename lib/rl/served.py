@@ -46,9 +46,7 @@ from lib.rl.prompts import filled
 from lib.rl.swaps import places_of
 from lib.text.templates import with_system
 
-Ask = Callable[
-    [str, Sequence[Request]], list[Reply | ReplyError]
-]  # the first argument names the requests, for messages
+Ask = Callable[[str, Sequence[Request]], list[Reply | ReplyError]]  # the text names the requests, for messages
 CONDITIONS = ("second_look", "redraw", "planted", "challenged", "other", "no_change")
 AGAIN = "Give your answer once more, in the same form."
 FINDINGS = {  # a name: the condition, its control, whether attempt 1 was right, and which attempts 2 count

@@ -86,10 +86,9 @@ class Task(Generic[TaskConfig]):
 
 
 @dataclass(frozen=True)
-class Prepared(Generic[TaskConfig]):
+class Prepared:
     """A config's data, judge, model without adapter, and prompts: what a dry run loads, too."""
 
-    config: TaskConfig
     splits: Splits
     judge: Judge
     model: nn.Module  # weights, or for a dry run the architecture alone
@@ -100,7 +99,9 @@ class Prepared(Generic[TaskConfig]):
     notes: list[str]
 
 
-def prepare(config: TaskConfig, load_model: Callable[[Model, Splits], tuple[nn.Module, Any]]) -> Prepared[TaskConfig]:
+def prepare(
+    config: ScoreConfig | SelfPlayConfig, load_model: Callable[[Model, Splits], tuple[nn.Module, Any]]
+) -> Prepared:
     """Loads data, judge, model and prompts, in this order, since mistakes in data are cheap. Raises ConfigError.
 
     `load_model` returns the model and its tokenizer.
@@ -109,7 +110,7 @@ def prepare(config: TaskConfig, load_model: Callable[[Model, Splits], tuple[nn.M
     check_teacher(config)
     model, tokenizer = load_model(config.model, splits)
     prompts = load_prompts(config, tokenizer)
-    return Prepared(config, splits, judge, model, prompts, *fitting(splits, prompts, config))
+    return Prepared(splits, judge, model, prompts, *fitting(splits, prompts, config))
 
 
 def load_task(config: TaskConfig, say: Callable[[str], None] = print) -> Task[TaskConfig]:
@@ -142,8 +143,7 @@ def load_task(config: TaskConfig, say: Callable[[str], None] = print) -> Task[Ta
 
 def load_data(config: ScoreConfig | SelfPlayConfig) -> tuple[Splits, Judge]:
     """Loads rows and judge. Raises ConfigError for every mistake that shows without a model."""
-    judge, splits = load_judge(config, load_rows(config))
-    return splits, judge
+    return load_judge(config, load_rows(config))
 
 
 def load_rows(config: ScoreConfig | SelfPlayConfig) -> Splits:
@@ -156,8 +156,8 @@ def load_rows(config: ScoreConfig | SelfPlayConfig) -> Splits:
     )  # fmt: skip
 
 
-def load_judge(config: ScoreConfig | SelfPlayConfig, splits: Splits) -> tuple[Judge, Splits]:
-    """Returns the judge of answers, and the rows that it can judge. Raises ConfigError, also for unfilled templates."""
+def load_judge(config: ScoreConfig | SelfPlayConfig, splits: Splits) -> tuple[Splits, Judge]:
+    """Returns the rows that can be judged, and their judge. Raises ConfigError, also for unfilled templates."""
     compares = isinstance(config, ScoreConfig)
     judge, splits = judge_of_rows(config.reward, splits, config.dataset.target_field, compares=compares)
     _check_templates(config, set(splits.train[0]))
@@ -166,7 +166,7 @@ def load_judge(config: ScoreConfig | SelfPlayConfig, splits: Splits) -> tuple[Ju
         if config.prompts.feedback == "tests":
             places = splits.train_places + splits.test_places
             check_public(splits.train + splits.test, config.prompts.tests.public_field, places)
-    return judge, splits
+    return splits, judge
 
 
 def _check_templates(config: ScoreConfig | SelfPlayConfig, columns: set[str]) -> None:

@@ -59,8 +59,8 @@ def regret(exploit: float, seed: int, changes: bool) -> float:
         if changes and step == steps // 2:
             worth = worth[::-1].copy()
         drawn = buffer.sample(batch)
-        for each in drawn:
-            buffer.credit(each.uid, float(dice.random() < worth[each.item]))
+        for choice in drawn:
+            buffer.credit(choice.uid, float(dice.random() < worth[choice.item]))
         lost += np.sort(worth)[-batch:].sum() - sum(worth[choice.item] for choice in drawn)
     return lost / steps / batch
 

@@ -32,7 +32,7 @@ READ = (
 
 
 class Watch(TorchDispatchMode):
-    """What a GPU would run, what would make the host wait for it, and which tensors were made elsewhere."""
+    """The operators that a GPU would run, those that make the host wait, and tensors made elsewhere."""
 
     def __init__(self):
         super().__init__()
