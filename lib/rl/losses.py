@@ -236,8 +236,14 @@ def loss_of(
         loss = loss + (credit.weight * credit.teacher_weight)[answer].mul(limited).sum()
         taught = teacher_kl.detach(), is_limited
     with torch.no_grad():
-        shown = None if ref_logp is None else kl if exact is not None else kl_per_token("k3", logp, ref_logp, None, old)
-        numbers = _numbers(batch, credit, objective, loss, entropy, shown, logp - old, old - sampled, stopped, taught)
+        logged_kl = kl  # k3 where the loss has another estimate, so that alarms read one scale
+        if ref_logp is None:
+            logged_kl = None
+        elif objective.kl != "exact":
+            logged_kl = kl_per_token("k3", logp, ref_logp, None, old)
+        numbers = _numbers(
+            batch, credit, objective, loss, entropy, logged_kl, logp - old, old - sampled, stopped, taught
+        )
     return loss, numbers, logp.detach()
 
 
