@@ -118,6 +118,8 @@ class Decoder:
         return hidden[:count]
 
     def _step(self, tokens: torch.Tensor, rows: int, widest: int) -> torch.Tensor:
+        # in bounds: the last token is sampled but never fed, so a row holds columns - 1 at most. Rows that ended write
+        # at their own length, where nothing reads
         return self._forward(0, tokens[:, None], self.lengths[:rows, None], widest)[:, 0]
 
     def _fixed_step(self, tokens: torch.Tensor, widest: int) -> torch.Tensor:

@@ -133,6 +133,8 @@ class _TokenScores(torch.autograd.Function):
         for start in range(0, count, head.chunk):
             rows = slice(start, min(count, start + head.chunk))
             chosen = targets[rows, None]
+            # the buffers are reused, so the order matters: log_p becomes log p - log q for the KL and its vjp, and only
+            # then is p overwritten by p - onehot(y)
             log_p, p, *log_q = (buffer[: rows.stop - start] for buffer in work)
             if ref_hidden is not None:
                 log_softmax_(head.logits(ref_hidden[rows], out=log_q[0]), p)

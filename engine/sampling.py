@@ -284,6 +284,8 @@ class _Continuous:
 
     def _arrange(self) -> None:
         """Moves living rows to the front, and admits waiting turns: each is prefilled once, then its row is copied."""
+        # the living come first, then each admitted turn once; what its row does not hold is fed; then the row is
+        # copied for the other completions of that turn
         kept = _compact([member is not None for member in self.members])
         admitted, left = self._admit(self.decoding.rows - len(kept))
         begin = len(kept)
@@ -314,6 +316,7 @@ class _Continuous:
                 admitted.append((waiting, count))
                 free -= count
             if waiting.next_copy + count < waiting.turn.copies:
+                # without `row`: `arrange` gives that place away, so the rest of the turn is read anew
                 left.append(_Waiting(waiting.path, waiting.turn, waiting.next_copy + count))
         return sorted(admitted, key=lambda pair: pair[0].held - len(pair[0].turn.ids)), left
 

@@ -22,7 +22,7 @@ from lib.core.config import ScoreConfig, ScoreTrain, SweepConfig, load
 from lib.core.errors import ConfigError
 from lib.rewards.judge import Verdict
 from lib.rewards.programs import check_public, first_failures
-from lib.rl.credit import advantages_of, compared, credit_of, scaled_by_role
+from lib.rl.credit import advantages_of, credit_of, peers_of, scaled_by_role
 from lib.rl.evaluation import answers_of, summarise
 from lib.rl.feedback.choice import feedback_of
 from lib.rl.feedback.contract import Written
@@ -381,8 +381,8 @@ def earned(tree, train, stage=2):
     recipe = recipe_of(train)
     paid = [value for node in found for value in recipe.paid(node, step, stage)]
     counts, turns = [value is not None for value in paid], max(node.turn for node in found)
-    peers = compared(found, turns)
-    stands = [step.answers[number].verdict.reward * recipe.pays_attempts for *_, number in peers.ended]
+    peers = peers_of(found, turns)
+    stands = [step.answers[number].verdict.reward * recipe.pays_attempts for *_, number in peers.stand_ins]
     values = [value or 0.0 for value in paid]
     advantage = advantages_of(train.baseline, peers, values, counts, ALONE, None, stands)
     if recipe.scales_roles:

@@ -11,7 +11,7 @@ from lib.core.config import ScoreTrain
 from lib.rewards.judge import Verdict
 from lib.rl import credit as credits
 from lib.rl.batching import MicroBatch
-from lib.rl.credit import Credit, advantages_of, compared, length_weights
+from lib.rl.credit import Credit, advantages_of, length_weights, peers_of
 from lib.rl.losses import POLICY_LOSSES, Objective, adapted_beta, kl_per_token, loss_of, policy_loss
 from lib.rl.prompts import Prompt
 from lib.rl.recipes.contract import StepAnswers
@@ -185,7 +185,7 @@ def advantages(stage, r1, r2, alpha=10.0, baseline="leave_one_out", **given):
     every = torch.ones(len(rewards), dtype=torch.bool)
     scored = by_number(given.get("scored1", every[attempt == 1]), given.get("scored2", every[attempt == 2]))
     penalties = by_number(given["penalty1"], given["penalty2"]) if "penalty1" in given else None
-    values = torch.tensor(advantages_of(baseline, compared(found, 2), earned, scored, ALONE, penalties))
+    values = torch.tensor(advantages_of(baseline, peers_of(found, 2), earned, scored, ALONE, penalties))
     shape = torch.tensor(r2).shape
     return values[attempt == 1].view(shape[:2]), values[attempt == 2].view(shape)
 
@@ -369,7 +369,7 @@ class Written(torch.nn.Module):
         self.logp, self.ref_logp = logp, ref_logp
 
     def forward(self, places, ref_hidden, teacher):
-        zeros = torch.zeros(len(places))  # entropy, and the exact KL, which the head leaves at zero where none is asked for
+        zeros = torch.zeros(len(places))  # the head returns them for an exact KL that is not asked for
         return self.logp[places], zeros, zeros, None
 
     def reference(self, places):

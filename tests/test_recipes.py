@@ -16,7 +16,7 @@ from test_sequential import STOPPING, tree
 
 from lib.core.config import ScoreConfig, ScoreTrain, load
 from lib.core.errors import ConfigError
-from lib.rl.credit import advantages_of, compared
+from lib.rl.credit import advantages_of, peers_of
 from lib.rl.plan import stages_of
 from lib.rl.recipes.choice import NAMES, recipe_of
 from lib.rl.recipes.contract import StepAnswers
@@ -101,20 +101,20 @@ def test_what_depends_on_a_missing_verdict_earns_nothing():
 def test_chats_that_stopped_are_compared_with_by_what_stands_at_their_end():
     found, standing = nodes([tree("221", "3")]), [0.1, 0.2, 0.3, 0.4]
     for followed, ended, advantage in ((None, [1], 0.5), (1, [], 0.0)):  # after 3 the chat ended, or not
-        peers = compared(found, 3, followed)
-        assert peers.sets[3] == (3, 0) and peers.ended == [(turn, 0, number) for turn in (2, 3) for number in ended]
-        stands = [standing[number] for *_, number in peers.ended]
+        peers = peers_of(found, 3, followed)
+        assert peers.sets[3] == (3, 0) and peers.stand_ins == [(turn, 0, number) for turn in (2, 3) for number in ended]
+        stands = [standing[number] for *_, number in peers.stand_ins]
         values = advantages_of("leave_one_out", peers, [0, 0, 0, 0.7], [True] * 4, Accelerator(), None, stands)
         assert values[3] == pytest.approx(advantage)
     penalties = [0.0, 0.2, 0.0, 0.3]
-    values = advantages_of("leave_one_out", compared(found, 3, 1), [0.0] * 4, [True] * 4, Accelerator(), penalties)
+    values = advantages_of("leave_one_out", peers_of(found, 3, 1), [0.0] * 4, [True] * 4, Accelerator(), penalties)
     assert values[3] == pytest.approx(-0.3)  # the KL is paid by an answer that is compared with no other
 
 
 def test_a_check_that_ends_a_chat_leaves_the_attempt_that_it_is_about():
     found = nodes([joined(chat("1", "r"), chat("2", "w", "1"))])
     assert [node.name for node in found] == ["attempt1", "check1", "check1", "attempt2"]
-    assert compared(found, 3) == ([(1, 0), (1, 0), (2, 0), (2, 0), (3, 0)], [(3, 0, 0)])
+    assert peers_of(found, 3) == ([(1, 0), (1, 0), (2, 0), (2, 0), (3, 0)], [(3, 0, 0)])
 
 
 # -- losses: the same once more, from the trees, every answer in a text of its own, with plain autograd

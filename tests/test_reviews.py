@@ -20,7 +20,7 @@ from lib.core.errors import ConfigError
 from lib.rewards.judge import Verdict
 from lib.rl.batching import micro_batches, sequences
 from lib.rl.corrections import CorrectionPrompts
-from lib.rl.credit import advantages_of, compared, credit_of, scaled_by_role
+from lib.rl.credit import advantages_of, credit_of, peers_of, scaled_by_role
 from lib.rl.evaluation import answers_of, summarise
 from lib.rl.feedback.choice import feedback_of
 from lib.rl.prompts import Prompt
@@ -183,7 +183,7 @@ def test_evaluations_count_attempts_alone_and_tell_of_checks():
 def share_of_each_verifier(right_of_ten):
     """What four checks of each of ten attempts gain on average: two are honest, one always says right, one wrong.
 
-    Nothing but what is paid, compared and scaled as in training.
+    Nothing but what is paid, peers_of and scaled as in training.
     """
     trees = []
     for number in range(10):
@@ -202,7 +202,7 @@ def share_of_each_verifier(right_of_ten):
     recipe = recipe_of(ScoreTrain(recipe="pag"))
     paid = [value for node in found for value in recipe.paid(node, step, 2)]
     counts = [True] * len(paid)
-    advantage = advantages_of("leave_one_out", compared(found, 2), paid, counts, ALONE)
+    advantage = advantages_of("leave_one_out", peers_of(found, 2), paid, counts, ALONE)
     advantage = scaled_by_role(credit_of(found, advantage, counts, (0.0, 0.0), ALONE.device), ALONE).advantage.tolist()
     checks = [node.numbers for node in found if not node.is_attempt]
     earned = [[sum(values[numbers[i]] for numbers in checks) / 10 for i in range(4)] for values in (paid, advantage)]
@@ -225,7 +225,7 @@ def test_checks_that_all_say_the_same_of_an_attempt_learn_nothing_from_it():
         group.answers.extend(group.answers * 3)
     found = nodes(trees)
     paid = [answer.verdict.reward for node in found for answer in node.group.answers]
-    advantage = advantages_of("leave_one_out", compared(found, 2), paid, [True] * len(paid), ALONE)
+    advantage = advantages_of("leave_one_out", peers_of(found, 2), paid, [True] * len(paid), ALONE)
     assert paid == [1.0, *[1.0] * 4, 0.0, *[0.0] * 4] and advantage == [0.0] * 10
 
 

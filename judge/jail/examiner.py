@@ -91,6 +91,8 @@ def _examine_one(test: str, setup: asserts.Code, entry_points: list[str], progra
     texts = {_TEST: test, _SETUP: setup.text}
 
     def note(what: str, name: str, number: int, context: Any = None) -> None:
+        # HELD counts, FAILED settles; an error that was SKIPPED or EXPECTED waits until LOOKED_AT or MET takes it back,
+        # and what still waits at the end is the verdict
         error = sys.exc_info()[1]
         if what == asserts.HELD:
             held.append(True)

@@ -200,6 +200,7 @@ class Zygote:
             program.reap()
             left = limit + (EXAMINER_SECONDS if overdue else 0) - clock.seconds()
             if left <= 0:
+                # the program dies first; the examiner then has EXAMINER_SECONDS to say so, and dies too
                 (last if overdue else program).kill()
                 overdue = True
                 left = EXAMINER_SECONDS

@@ -34,11 +34,11 @@ from lib.rl.checks import form_of
 from lib.rl.credit import (
     Credit,
     advantages_of,
-    compared,
     credit_of,
     in_minibatches,
     is_whole,
     overlong_penalty,
+    peers_of,
     taught,
     weighted,
     without_idle_trees,
@@ -202,7 +202,7 @@ class GspoRun:
         in_reward = train.kl == "k1_in_reward"
         has_penalties = in_reward and train.beta > 0
         penalties = kl_in_reward(self.policy, found, (train.beta,), self.step.batches) if has_penalties else None
-        peers = compared(found)
+        peers = peers_of(found)
         advantage = advantages_of(self.loss.advantage, peers, rewards, counts, self.accelerator, penalties)
         credit = credit_of(found, advantage, counts, (train.beta * (not in_reward),), self.accelerator.device)
         if self.distiller:

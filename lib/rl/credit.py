@@ -35,7 +35,8 @@ class Credit:
     kl_weight: torch.Tensor  # of the KL in the loss
     weight: torch.Tensor  # of its tokens, in the whole loss
     teacher_weight: torch.Tensor  # of the KL to a teacher in the loss
-    importance: torch.Tensor  # 1 over the probability with which an answer was drawn for the KL; 0 if it was dropped
+    importance: torch.Tensor  # 1 over the probability with which an answer was drawn for the KL; 0 if it was dropped.
+    # `weight` has it already: it multiplies again only what is logged as a mean
     in_means: torch.Tensor  # bool: its tree is in the means over the step
     sampled_logp: torch.Tensor  # (tokens of all answers,) log-probs from the sampler
     parts: list[list[Node]]  # the groups of each minibatch
@@ -92,10 +93,10 @@ class Peers(NamedTuple):
     """Which answers are compared with each other: those of one set, a turn and the number of its first answer."""
 
     sets: list[tuple[int, int]]  # by number of the answer
-    ended: list[tuple[int, int, int]]  # a set, and the last attempt of a chat that stopped before
+    stand_ins: list[tuple[int, int, int]]  # a set, and the last attempt of a chat that stopped before
 
 
-def compared(nodes: list[Node], turns: int = 1, followed: int | None = None) -> Peers:
+def peers_of(nodes: list[Node], turns: int = 1, followed: int | None = None) -> Peers:
     """Returns the sets of answers that are compared with each other: those of a group.
 
     A group of one answer is compared with its siblings, the groups of one answer that follow answers of the same group.
@@ -115,7 +116,8 @@ def compared(nodes: list[Node], turns: int = 1, followed: int | None = None) -> 
         peers.sets.extend((node.turn, first) for _ in node.numbers)
         goes_on = node.numbers[:followed] if node.parent is None else node.numbers
         ends = [number if node.is_attempt else node.parent for number in goes_on if number not in parents]
-        peers.ended.extend((turn, first, end) for turn in range(node.turn + 1, turns + 1) for end in ends)
+        # a chat that ends here stands in at all later turns, in the set of the nearest group of several above it
+        peers.stand_ins.extend((turn, first, end) for turn in range(node.turn + 1, turns + 1) for end in ends)
     return peers
 
 
@@ -130,9 +132,9 @@ def advantages_of(
     answers of a turn on all processes are one set.
     """
     penalty = penalties or [0.0] * len(rewards)
-    ends = [number for *_, number in peers.ended]
+    ends = [number for *_, number in peers.stand_ins]
     columns = zip(
-        [*peers.sets, *((turn, first) for turn, first, _ in peers.ended)],
+        [*peers.sets, *((turn, first) for turn, first, _ in peers.stand_ins)],
         [*rewards, *(reward or 0.0 for reward in standing)],
         [*counts, *(reward is not None for reward in standing)],
         [*penalty, *(penalty[number] for number in ends)],
@@ -162,6 +164,7 @@ def leave_one_out(values: torch.Tensor, counts: torch.Tensor, sets: torch.Tensor
 
     Values that do not count (bool, (n,)) get 0 and are in no mean. The only one of a set that counts gets 0 too.
     """
+    # r_i - mean of the others = K / (K - 1) * (r_i - mean of all)
     count = sum_by(counts.to(values.dtype), sets)[sets]
     return centred(values, counts, sets) * (count / (count - 1).clamp(min=1))
 
@@ -173,7 +176,7 @@ def centred(values: torch.Tensor, counts: torch.Tensor, sets: torch.Tensor) -> t
     """
     lowest = torch.full_like(values, -torch.inf)  # there are no more sets than values
     top = lowest.scatter_reduce(0, sets, values.where(counts, -torch.inf), "amax")[sets]
-    shifted = torch.where(counts, values - top, 0.0)
+    shifted = torch.where(counts, values - top, 0.0)  # equal values are exactly 0 from here on
     mean = sum_by(shifted, sets) / sum_by(counts.to(values.dtype), sets).clamp(min=1)
     return torch.where(counts, shifted - mean[sets], 0.0)
 
@@ -234,7 +237,7 @@ def length_weights(norm: str, lengths: torch.Tensor, max_new_tokens: int, all_le
         return 1.0 / lengths.clamp(min=1)
     if norm in ("constant", "budget"):
         return torch.full_like(lengths, 1.0 / max_new_tokens, dtype=torch.float32)
-    if norm == "token":
+    if norm == "token":  # 1 / mean |y|: the caller's mean over samples is then one over tokens
         return torch.full_like(lengths, 1.0, dtype=torch.float32) * len(all_lengths) / all_lengths.sum().clamp(min=1)
     raise ValueError(f"unknown length_norm '{norm}'")
 
@@ -279,6 +282,8 @@ def weighted(
     much where nothing follows it: if a right attempt that ends its chat weighed less than a wrong one, the gradient
     would be biased.
     """
+    # an attempt 1 counts once for each of its K2 revisions, as if every pair had been sampled alone: the loss is
+    # 1 / (P K1 K2) times the sum over answers of `below` * length weight * loss of the answer
     weight = torch.zeros_like(credit.weight)
     for turn, (budget, leaves) in enumerate(zip(budgets, below, strict=True), start=1):
         own = credit.turn == turn

@@ -9,7 +9,7 @@ from accelerate import Accelerator
 from lib.core.config import ATTEMPT, ScoreConfig
 from lib.rewards.judge import Judge
 from lib.rl.checks import form_of
-from lib.rl.credit import Credit, compared
+from lib.rl.credit import Credit, peers_of
 from lib.rl.log_rows import means_of, numbers_of
 from lib.rl.tree import Answer, Group
 from lib.run.distributed import anywhere, collect
@@ -30,7 +30,7 @@ def metrics_of(trees: list[Group], credit: Credit, judge: Judge, config: ScoreCo
     chats: dict[int, list[Answer]] = {}  # by number: the attempts of a chat up to there
     has_own = anywhere(not all(tree.is_context for tree in trees), accelerator)
     counts = [not (tree.is_context and has_own) for tree in trees]  # for the gap
-    is_taught, sets = credit.is_taught.tolist(), compared(credit.nodes).sets
+    is_taught, sets = credit.is_taught.tolist(), peers_of(credit.nodes).sets
     for node in credit.nodes:
         before = [] if node.parent is None else chats[node.parent]
         for number, answer in zip(node.numbers, node.group.answers, strict=True):

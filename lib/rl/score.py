@@ -11,11 +11,11 @@ from lib.generators.remote import replies_of
 from lib.rl.credit import (
     Credit,
     advantages_of,
-    compared,
     credit_of,
     is_whole,
     kl_sampled,
     overlong_penalty,
+    peers_of,
     scaled_by_role,
     some_followed,
     taught,
@@ -233,11 +233,11 @@ class ScoreRun:
             value is not None and not node.group.is_context and is_whole(answer, train.mask_truncated)
             for value, node, answer in zip(paid, step.node_of, step.answers, strict=True)
         ]
-        peers = compared(found, len(turns), train.followed_attempts)
+        peers = peers_of(found, len(turns), train.followed_attempts)
         unpaid = [not self.recipe.pays_attempts and name.startswith(ATTEMPT) for name in turns]
         standing = [
             0.0 if unpaid[turn - 1] else rewards[attempt] if step.answers[attempt].verdict.scored else None
-            for turn, _, attempt in peers.ended
+            for turn, _, attempt in peers.stand_ins
         ]
         earned = [value or 0.0 for value in paid]
         return advantages_of(train.baseline, peers, earned, counts, self.accelerator, penalties, standing), counts

@@ -120,13 +120,13 @@ class OptimizerStep:
             is_first = not updates  # in later ones the clip may stop every token, so a zero gradient is no error
             for trial in self.trials(rate):
                 with trial:
-                    numbers = self.gradients(credit, part, objective, logps, is_first, distiller)
+                    numbers = self.accumulate(credit, part, objective, logps, is_first, distiller)
             masks = objective.correction is not None and objective.correction.beyond == "mask"  # every token, perhaps
             pulls = anywhere(is_first and not masks and credit.needs_gradient(part), self.accelerator)
             updates.append(self.apply(numbers, credit.advantage, expects_gradient=pulls))
         return updates
 
-    def gradients(
+    def accumulate(
         self, credit: Credit, part: list[Node], objective: Objective, logps: TokenLogps, is_first: bool = True,
         distiller: Distiller | None = None,
     ) -> dict:  # fmt: skip
@@ -149,7 +149,7 @@ class OptimizerStep:
     def logps_before(self, credit: Credit) -> TokenLogps:
         """Scores all answers' tokens before the first optimizer step, in the micro-batches that training uses.
 
-        The first minibatch stays NaN: `gradients` fills it in, since no weight has changed until then.
+        The first minibatch stays NaN: `accumulate` fills it in, since no weight has changed until then.
         """
         old = torch.full_like(credit.sampled_logp, math.nan)
         parts = [part for part in credit.parts if anywhere(credit.learned_in(part), self.accelerator)]
@@ -168,7 +168,7 @@ class OptimizerStep:
         for group in self.optimizer.param_groups:
             group["lr"] = rate * self.progress.rate_factor
         self.optimizer.zero_grad()
-        for is_last in (False, True):
+        for is_last in (False, True):  # contexts, since a `with` cannot run its body a second time
             self._is_short, self._batch_tokens = False, self.progress.micro_batch_tokens
             yield self._within_memory(is_last)
             if not self._is_short:

@@ -229,23 +229,23 @@ def sample(
                 written |= sampling.engine.generate(policy, {path: turn(path) for path in by_base}, decoding)
         turns = {path: follow(path, completion) for path, completion in written.items()}
         turns |= {path: turn(path) for path in roots if path not in by_base}
-        asking = {path: asked for path, asked in turns.items() if asked}
-        written |= sampling.engine.generate(policy, asking, decoding, follow)
+        requests = {path: request for path, request in turns.items() if request}
+        written |= sampling.engine.generate(policy, requests, decoding, follow)
     verdicts: dict[TreePath, tuple[str, Verdict]] = {}
     for length in count(2):
         level = sorted(path for path in written if len(path) == length)
         if not level:
             break
         verdicts |= _judged_level(judge, renderer, {path: (asked[path[:-1]], written[path]) for path in level})
-        level = [path for path in level if renderer.reads_verdicts and sampling.follows(path)]
-        if level:
-            answers = [Written(asked[path[:-1]], written[path], *verdicts[path]) for path in level]
-            nexts = {path: next_turn(path, prompt) for path, prompt in zip(level, renderer.after(answers), strict=True)}
+        followed = [path for path in level if renderer.reads_verdicts and sampling.follows(path)]
+        if followed:
+            answers = [Written(asked[path[:-1]], written[path], *verdicts[path]) for path in followed]
+            turns_after = map(next_turn, followed, renderer.after(answers))
+            requests = {path: request for path, request in zip(followed, turns_after, strict=True) if request}
             with memory_explained(decoding):
-                following = {path: asked for path, asked in nexts.items() if asked}
-                written |= sampling.engine.generate(policy, following, decoding, follow)
+                written |= sampling.engine.generate(policy, requests, decoding, follow)
     groups = _groups(asked, written, verdicts)
-    return [Group(groups[root].prompt, groups[root].answers, root not in turns) for root in roots]
+    return [Group(groups[root].prompt, groups[root].answers, root in by_base) for root in roots]
 
 
 def _groups(

@@ -15,7 +15,8 @@ class Adapter(nn.Module):
     """A small trainable change at one place of a frozen model, in float32.
 
     It changes nothing at initialisation, nor while it is off. Its effect is blended: nothing at `blend` 0, all of it at
-    1; no parameter is written for that.
+    1; no parameter is written for that. So every hook returns early unless `is_on`, and multiplies its effect by
+    `blend`. `obstacle` and `fold` are needed unless OBSTACLES in combinations.py excludes the family from folding.
     """
 
     is_on = True  # plain attributes, not state

@@ -2,10 +2,11 @@
 
 Why: paid by outcome alone, models learn to get attempt 1 right and to leave it so. Prompts: `prompts.self_correction`,
 with or without feedback. Paid, eq. 3 and 4: stage I rewards attempt 2 alone, while a KL holds attempt 1; stage II
-rewards both, each by its own reward (gamma = 0), and credits the bonus, alpha times what attempt 2 has gained, to
-attempt 2 only: credited to attempt 1 too (`train.bonus_to: both`) it rewards failing first. The baseline of attempt 2
-is over other revisions of the same attempt 1, which removes r1 from the bonus exactly. A further attempt is to the one
-before it as attempt 2 is to attempt 1. Trained: all attempts that the policy wrote; its reviews, if any, are context.
+rewards both, each by its own reward (gamma = 0), times `train.discount` for each attempt before it, and credits the
+bonus, alpha times what attempt 2 has gained, to attempt 2 only: credited to attempt 1 too (`train.bonus_to: both`) it
+rewards failing first. The baseline of attempt 2 is over other revisions of the same attempt 1, which removes r1 from
+the bonus exactly. A further attempt is to the one before it as attempt 2 is to attempt 1. Trained: all attempts that
+the policy wrote; its reviews, if any, are context.
 """
 
 from statistics import fmean
@@ -41,6 +42,7 @@ class Score(CorrectionRecipe):
     def _gained_after(self, number: int, node: Node, step: StepAnswers) -> float:
         """Returns the mean gain of the next attempts over an attempt, over its chats; 0 where a chat ends."""
         on = self.train.bonus_on
+        # attempts count from 1 and chats from 0, so chat[node.attempt] is the next one
         gains = [step.gained(chat[node.attempt], on) if chat[node.attempt :] else 0.0 for chat in step.chats[number]]
         judged = [gain for gain in gains if gain is not None]
         return fmean(judged) if judged else 0.0
