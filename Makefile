@@ -29,12 +29,13 @@ SMOLLM2 := data/generated/smollm2
 VLLM := .venv-vllm
 REAL_BASE = outputs/smollm2-base$(SUFFIX)
 REAL_DATA := data/generated/bags$(SUFFIX)
+LARGEST_DATA := data/generated/largest$(SUFFIX)
 SHIPPED := data
 RUN_PYTHON = $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo demo-real demo-selfplay demo-distill demo-puzzles sweep sweep-recipes speedrun data test setup setup-vllm smoke smoke-real report lint clean
+.PHONY: help demo demo-real demo-bags demo-selfplay demo-distill demo-puzzles sweep sweep-recipes speedrun data test setup setup-vllm smoke smoke-real report lint clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -52,7 +53,18 @@ demo: setup $(SUMS_DATA)/sft.jsonl ## train a tiny model to correct itself: tabl
 	seconds=$$(($$(date +%s) - start)); \
 	echo "demo: $$((seconds / 60)) min $$((seconds % 60)) s, set-up not counted"
 
-demo-real: setup $(SMOLLM2) $(REAL_DATA)/sft.jsonl ## a language model of 135 million parameters corrects its sentences, within the hour; SEED=n
+demo-real: setup $(SMOLLM2) $(LARGEST_DATA)/train.jsonl ## nothing planted: a language model learns a task and not to spoil it when asked twice, half an hour; SEED=n
+	@start=$$(date +%s); set -e; \
+	$(RUN_PYTHON) rl_train_gspo_selfplay.py --config configs/smollm2_largest.yaml --resume \
+	    seed=$(SEED) run_name=smollm2-largest$(SUFFIX) model.name=$(SMOLLM2) dataset.name=$(LARGEST_DATA); \
+	$(RUN_PYTHON) train.py --config configs/smollm2_look.yaml --resume \
+	    seed=$(SEED) run_name=smollm2-look$(SUFFIX) model.name=$(SMOLLM2) \
+	    model.adapter=outputs/smollm2-largest$(SUFFIX)/stage1 dataset.name=$(LARGEST_DATA); \
+	$(RUN_PYTHON) report.py outputs/smollm2-look$(SUFFIX); \
+	seconds=$$(($$(date +%s) - start)); \
+	echo "demo-real: $$((seconds / 60)) min $$((seconds % 60)) s, set-up not counted"
+
+demo-bags: setup $(SMOLLM2) $(REAL_DATA)/sft.jsonl ## a language model corrects a slip that SFT planted, within the hour; SEED=n
 	@start=$$(date +%s); set -e; \
 	[ -d $(REAL_BASE)/final ] || $(RUN_PYTHON) sft_train.py --config configs/smollm2_base.yaml --resume \
 	    seed=$(SEED) run_name=$(notdir $(REAL_BASE)) model.name=$(SMOLLM2) dataset.name=$(REAL_DATA)/sft.jsonl; \
@@ -61,7 +73,7 @@ demo-real: setup $(SMOLLM2) $(REAL_DATA)/sft.jsonl ## a language model of 135 mi
 	    dataset.name=$(REAL_DATA); \
 	$(RUN_PYTHON) report.py outputs/smollm2-score$(SUFFIX); \
 	seconds=$$(($$(date +%s) - start)); \
-	echo "demo-real: $$((seconds / 60)) min $$((seconds % 60)) s, set-up not counted"
+	echo "demo-bags: $$((seconds / 60)) min $$((seconds % 60)) s, set-up not counted"
 
 demo-selfplay: export OMP_NUM_THREADS ?= 2
 demo-selfplay: setup $(CODE_DATA)/sft.jsonl ## a tiny model learns to write programs that pass their tests, minutes on a laptop; SEED=n
@@ -173,6 +185,9 @@ $(SUMS_DATA)/sft.jsonl: | setup
 
 $(SMOLLM2): | setup
 	@$(RUN_PYTHON) data/get_smollm2.py --out $(SMOLLM2)
+
+$(LARGEST_DATA)/train.jsonl: | setup
+	@$(RUN_PYTHON) data/build_largest.py --out $(LARGEST_DATA) --seed $(SEED)
 
 $(REAL_DATA)/sft.jsonl: | setup
 	@$(RUN_PYTHON) data/build_bags.py --out $(REAL_DATA) --seed $(SEED)

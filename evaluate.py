@@ -2,14 +2,14 @@
 
     python evaluate.py --config configs/gsm8k.yaml                                      # the base model
     python evaluate.py --config configs/gsm8k.yaml --texts outputs/base                 # then: report.py outputs/base
-    python evaluate.py --config outputs/score-gsm8k/config.yaml --run outputs/score-gsm8k
+    python evaluate.py --run outputs/score-gsm8k
     python evaluate.py --config outputs/score-gsm8k/config.yaml --adapter outputs/score-gsm8k/best
     python evaluate.py --config configs/gsm8k.yaml --temperature 0 0.7 --max-examples 1000 --output results.jsonl
     python evaluate.py --config configs/gsm8k.yaml --rows 400 1319                      # what eval.rows left out
     python evaluate.py --config configs/gsm8k.yaml --temperature 0.7 --samples 16 --majority
     python evaluate.py --config configs/gsm8k.yaml --url http://localhost:8000/v1 --model NAME   # behind a server
-    python evaluate.py --config outputs/score-gsm8k/config.yaml --run outputs/score-gsm8k --swap-attempts
-    python evaluate.py --config outputs/my-run/config.yaml --run outputs/my-run --samples 8      # of self-play: pass@8
+    python evaluate.py --run outputs/score-gsm8k --swap-attempts
+    python evaluate.py --run outputs/my-run --samples 8                                 # of self-play: pass@8
     python evaluate.py --compare outputs/a outputs/b                                    # in pairs, of what is measured
     python evaluate.py --compare outputs/a@after_stage1 outputs/a@stage2/step_40
     torchrun --standalone --nproc_per_node 4 evaluate.py --config configs/gsm8k.yaml
@@ -234,8 +234,10 @@ def command_line() -> tuple[argparse.Namespace, Any, Path | None]:
         named += [f"--config {args.config}"] if args.config else []
         told = f"python export.py {' '.join([*named, *args.overrides])} --to merged --out {args.merge}"
         raise ConfigError(f"--merge: this is a script of its own: {told}")
+    if args.run and not args.config:
+        args.config = args.run / "config.yaml"
     if not args.config:
-        options.error("the following arguments are required: --config (or --compare)")
+        options.error("the following arguments are required: --config, or --run, or --compare")
     if args.url or args.model or args.resume:
         return args, served_config(args), None
     args.temperature = args.temperature or [0.0, 1.0]

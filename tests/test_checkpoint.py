@@ -856,7 +856,10 @@ def test_first_signal_finishes_the_step_second_leaves_at_once(number, code, capf
             time.sleep(5)
 
     assert in_child(once) == code
-    assert capfd.readouterr().err == "\nfinishing what is under way, then saving; press again to stop at once\n"
+    assert (
+        capfd.readouterr().err
+        == "\nfinishing this step, then saving; a second signal stops at once and loses the step\n"
+    )
     assert in_child(twice) == code
 
 

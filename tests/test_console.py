@@ -1,6 +1,6 @@
 import pytest
 
-from lib.core.console import Screen, cut_off
+from lib.core.console import Screen, format_trouble
 
 RATES = {"acc_attempt1": 0.5, "acc_attempt2": 0.75, "delta": 0.25, "i_to_c": 0.3, "c_to_i": 0.05}
 ENDS = {f"{key}_ci95": [value - 0.01, value + 0.01] for key, value in RATES.items()}
@@ -69,7 +69,7 @@ def test_a_revision_beside_a_fresh_draw_is_told_where_it_was_measured(told):
     ],
 )  # fmt: skip
 def test_cut_answers_are_told_with_the_budget_to_raise(shares, warned):
-    text = cut_off(shares)
+    text = format_trouble(shares)
     assert bool(text) == bool(warned) and all(part in text for part in warned.split("|"))
     assert not warned or f"{warned.rpartition('|')[2]}, or set reward.accept_cut" in text
 
@@ -102,3 +102,9 @@ def test_a_table_in_a_file_is_as_wide_as_its_figures(told):
     ends = {f"{key}_ci95": [0.4, 0.6] for key in rates}
     table = told("table", [EVALUATION | rates | ends], "a run")
     assert "…" not in table and table.count(".400 .600") == 8
+
+
+def test_a_base_that_never_keeps_the_format_is_named():
+    never = {f"{what}_attempt{number}": 0.0 for what in ("well_formed", "truncated") for number in (1, 2)}
+    assert "no answer is well-formed" in format_trouble(never)
+    assert not format_trouble({"well_formed": 0.01, "truncated": 0.0})

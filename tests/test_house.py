@@ -132,7 +132,7 @@ def test_make_lists_every_target():
     listed = re.findall(r"^  make ([\w-]+) +\S", shown, re.MULTILINE)
     assert set(listed) == targets
     assert targets == {
-        "demo", "demo-real", "demo-selfplay", "demo-distill", "demo-puzzles", "sweep", "sweep-recipes",
+        "demo", "demo-real", "demo-bags", "demo-selfplay", "demo-distill", "demo-puzzles", "sweep", "sweep-recipes",
         "speedrun", "data", "test", "setup", "setup-vllm", "smoke", "smoke-real", "report", "lint", "clean", "help",
     }  # fmt: skip
     assert all(f"`{target}`" in RUNNING or f"make {target}" in RUNNING for target in targets - {"help"})

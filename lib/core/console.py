@@ -106,16 +106,25 @@ def attempts_of(row: dict, key: str = "acc") -> list[int]:
     return list(takewhile(lambda number: f"{key}_attempt{number}" in row, count(1)))
 
 
-def cut_off(row: dict) -> str:
-    """Names the budgets at which more than a tenth of the answers were cut off; "" where there are none."""
-    shares, keys = [], []
+def format_trouble(row: dict) -> str:
+    """Names the budgets that cut off more than a tenth of the answers, or says that none is well-formed; else ""."""
+    shares, keys, formed = [], [], 0.0
     for number in attempts_of(row, "truncated") or [0]:  # 0: single answers
-        share = row.get(f"truncated_attempt{number}" if number else "truncated", 0)
+        attempt = f"_attempt{number}" if number else ""
+        formed += row.get(f"well_formed{attempt}", 1)
+        share = row.get(f"truncated{attempt}", 0)
         if share > 0.1:
             shares.append(f"{share:.0%} of {f'attempt {number}' if number else 'the answers'}")
             keys.append(f"generation.max_new_tokens{f'_attempt{min(2, number)}' if number else ''}")
     if not shares:
-        return ""
+        return (
+            ""
+            if formed
+            else (
+                "no answer is well-formed, so none is right and nothing can be learned: ask for reward.format in the "
+                "prompts, or teach it first (sft_train.py)"
+            )
+        )
     cut, raised = " and ".join(shares), " and ".join(dict.fromkeys(keys))
     return f"{cut} cut off, and so malformed: raise {raised}, or set reward.accept_cut"
 
@@ -155,7 +164,7 @@ def with_best(rows: list[dict], best_of: Callable[[int], str | None]) -> list[di
         folder = None if goes_on else best_of(stage)
         if folder in places and folder != places[number]:
             is_start = not folder.startswith(f"stage{stage}/") or folder.endswith("/step_0")
-            label = "  best: its start" if is_start else f"  best: step {folder.rpartition('_')[2]}"
+            label = "  best: the start" if is_start else f"  best: step {folder.rpartition('_')[2]}"
             best = [row for row, place in zip(rows, places, strict=True) if place == folder]
             table += [row | {"when": "best", "label": label} for row in best]
     return table

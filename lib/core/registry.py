@@ -105,10 +105,8 @@ class Registry:
         function = getattr(module, attribute, None)
         if not callable(function):
             names = [name for name in vars(module) if callable(getattr(module, name)) and not name.startswith("_")]
-            raise ConfigError(
-                f"{self.kind} '{path}': module '{module_name}' has no callable '{attribute}'"
-                f"{did_you_mean(attribute, names)}"
-            )
+            near = did_you_mean(attribute, names) or f"; it has {', '.join(names) or 'none'}"
+            raise ConfigError(f"{self.kind} '{path}': module '{module_name}' has no callable '{attribute}'{near}")
         return function
 
 

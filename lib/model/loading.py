@@ -223,7 +223,7 @@ def _explained(config: Model) -> Iterator[None]:
             reason = first_line(error) if online else offline
             raise ConfigError(
                 f"model.name: '{config.name}' could not be loaded ({reason}); give model.name=PATH of a local model "
-                "folder, or connect to the Hub"
+                "folder, build it by the command in the first lines of the config, or connect to the Hub"
             ) from error
 
 

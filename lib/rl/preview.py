@@ -1,4 +1,4 @@
-"""Shows what a run would do, without training: resolved config, prompts with what is masked, plan, tokens, memory."""
+"""Shows what a run would do, without training: prompts with what is masked, plan, tokens, memory, resolved config."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from lib.model.loading import adapted_layers, load_skeleton
 from lib.rewards.judge import Verdict
 from lib.rl.estimate import Load, Needs, load_of_tree, needs_of, shares_prompts
 from lib.rl.feedback.contract import Written
-from lib.rl.plan import Ahead, Held, Stage, ahead, amount, stages_of, told, work_of_score
+from lib.rl.plan import Ahead, Held, Stage, ahead, amount, counted, stages_of, told, work_of_score
 from lib.rl.prompts import Prompt
 from lib.rl.score import kl_weights
 from lib.rl.task import prepare
@@ -66,13 +66,13 @@ def show(
     known = Known(config, prompts, train, lengths, left, held, size)
     needs = needs_of_run(skeleton, config, prompts, lengths, held.reported, load_of, teacher)
     texts: dict[str, Iterable[str]] = {
-        "config, resolved": [dump(config).rstrip()],
         "data": [ready.splits.source, *ready.notes, *more_notes],
         **{title: lines(known) for title, lines in parts.items()},
         "memory, estimated": needs.lines(),
     }
     if advised := list(advice(config, skeleton)):
         texts["advice"] = advised
+    texts["config, resolved"] = [dump(config).rstrip()]
     screen = Screen()
     for title, lines in texts.items():
         screen.heading(title)
@@ -184,11 +184,12 @@ def _plan(known: Known) -> Iterator[str]:
             of_score = of_score.replace("attempt 2 is", "later attempts are").replace("both", "all")
         paid = of_score if train.recipe == "score" else f"paid as {train.recipe} says"
         kl1, kl2 = kl_weights(train, stage.number, train.beta2, len(config.turns))[:2]
+        passes = stage.steps * stage.batch_size / len(known.rows)
         completions = " + ".join(map(str, (stage.batch_size * tree, *[later] * (len(config.turns) - 1))))
         yield (
             f"stage {'I' * stage.number}: {stage.steps} steps of {stage.batch_size} prompts x {tree} attempts x "
-            f"{train.revisions_per_attempt} revisions = {completions} completions; "
-            f"{paid}; KL weights {kl1:g} and {kl2:g}"
+            f"{train.revisions_per_attempt} revisions = {completions} completions, "
+            f"{passes:.2g} passes over {counted(len(known.rows), 'row')}; {paid}; KL weights {kl1:g} and {kl2:g}"
         )
     prompts = sum(stage.steps * stage.batch_size for stage in known.ahead.stages)
     yield from taught(known, prompts * tree * train.revisions_per_attempt)
@@ -199,7 +200,8 @@ def evaluated(settings: Eval, held: Held) -> str:
     """Describes the size of an evaluation."""
     reported, samples = min(held.reported, settings.max_examples), settings.samples_per_prompt
     greedy = f", and one greedy to each of the {reported}" if len(settings.passes("pretrain")) > 1 else ""
-    return f"{samples} answers to each of {reported} held-out rows to report and {held.chosen_by} to choose by{greedy}"
+    sampled = f"{counted(samples, 'answer')} to each of {reported} held-out rows to report"
+    return f"{sampled} and {held.chosen_by} to choose by{greedy}"
 
 
 def _lengths(known: Known) -> Iterator[str]:

@@ -14,7 +14,7 @@ from accelerate.utils import set_seed
 from lib.core.children import Children
 from lib.core.clock import Clock, Profile
 from lib.core.config import Eval, command_after, dump
-from lib.core.console import Screen, Telling, answered, attempts_of, cut_off, with_best
+from lib.core.console import Screen, Telling, answered, attempts_of, format_trouble, with_best
 from lib.core.errors import ConfigError, Left, NumericError, RewardError
 from lib.core.interrupts import LAUNCHER_SECONDS, Interrupts
 from lib.rl.checks import CHECKS, EQUAL_REWARDS, equal_rewards
@@ -301,7 +301,7 @@ class Session:
         name = "eval" if "selection" in row else "eval_without_feedback" if how else "eval_greedy"
         self.tracker.log(name, row, self.global_step, texts=texts)
         self.screen.evaluation(row)
-        if not self.config.reward.accepts_cut and (text := cut_off(row)):
+        if not self.config.reward.accepts_cut and (text := format_trouble(row)):
             self.screen.warn(f"eval {when}: {text}")
         return row
 

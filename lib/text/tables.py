@@ -188,7 +188,8 @@ def _read_hub(dataset: Dataset | SFTDataset) -> dict[str, Table]:
 
     unreachable = (
         f"{KEY}: data set '{dataset.name}' could not be loaded: not a local path, and the Hugging Face Hub cannot be "
-        "reached; give dataset.name=PATH of a local file, or connect"
+        "reached; give dataset.name=PATH of a local file, build it by the command in the first lines of the config, or "
+        "connect"
     )
     with offline_unless_reachable() as online:
         try:

@@ -60,6 +60,8 @@ HINTS: dict[str, tuple[str, ...]] = {  # unknown keys -> the key to use, of the 
         "generation.max_new_tokens_attempt1 and generation.max_new_tokens_attempt2",
     ),
     "max_steps": ("train.steps", "train.stage1_steps and train.stage2_steps"),
+    "train.steps": ("train.stage1_steps and train.stage2_steps",),
+    "rank": ("model.adapters.lora.r",),
     "model_name_or_path": ("model.name",),
     "num_generations": ("train.group_size", "train.attempts_per_prompt", "generation.samples_per_prompt"),
     "num_train_epochs": ("train.epochs", "train.stage1_epochs and train.stage2_epochs"),
