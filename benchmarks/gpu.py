@@ -180,7 +180,7 @@ def machine(report: Report) -> None:
     shown = {"cwd": ROOT, "capture_output": True, "text": True, "check": False}
     doctor = subprocess.run([sys.executable, "doctor.py"], **shown)
     report.note("doctor", [line for line in doctor.stdout.splitlines() if "FAIL" in line])
-    which = "tests/test_losses.py" if report.tiny else "tests"
+    which = "tests/lib/rl/test_losses.py" if report.tiny else "tests"
     collected = subprocess.run([sys.executable, "-m", "pytest", "--collect-only", "-q", which], **shown)
     report.note("errors of collection", [line for line in collected.stdout.splitlines() if line.startswith("ERROR")])
     report.expect("pytest --collect-only, exit status", collected.returncode, most=0)

@@ -1,7 +1,7 @@
 """A book of nine parts, in reading order. The page of each part (its `__init__.py`) has the order of its modules.
 
 At every level a module refers back only, those named on one line do not know each other, and no one imports a script,
-but for the entry scripts, which import `reward_function`. tests/test_order.py keeps all this.
+but for the entry scripts, which import `reward_function`. tests/house/test_order.py keeps all this.
 
 core/         shared by all parts: errors, names, configs, statistics, the terminal
 run/          one run, on disk and over processes: its folder, checkpoints, streams, dashboards

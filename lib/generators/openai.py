@@ -1,10 +1,10 @@
 """Any server that speaks OpenAI's API, chat completions or responses: OpenAI, Azure, Together, vLLM and many others.
 
 openai's own client asks, once for each try: it knows the variables of its name, Azure and proxies. What a server can do
-wrong has a verdict each (tests/test_openai.py). Tried again within the deadline, with growing pauses and jitter: 408,
-409, 425, 429, 5xx, broken connections, and bodies that are no answer, whatever their status. The end of the run, exit
-code 6: a key, a model or an address that is refused, and a quota that is used up. The end of one request: everything
-else. A request that is refused for its content, such as one that is too long, is not repeated.
+wrong has a verdict each (tests/lib/generators/test_openai.py). Tried again within the deadline, with growing pauses and
+jitter: 408, 409, 425, 429, 5xx, broken connections, and bodies that are no answer, whatever their status. The end of
+the run, exit code 6: a key, a model or an address that is refused, and a quota that is used up. The end of one request:
+everything else. A request that is refused for its content, such as one that is too long, is not repeated.
 """
 
 import asyncio

@@ -244,7 +244,7 @@ def test_the_policy_that_once_was_paid_earns_nothing_under_any_shipped_config(na
     config = load((ScoreConfig, SelfPlayConfig, CollectConfig), CONFIGS[name])
     if config.reward.fn in ("code", "code_tests"):
         judge = Judge(config.reward, ["tests", "entry_point"])
-        assert judge.format == "free" and not judge.needs_targets  # tests decide: see tests/test_code_rewards.py
+        assert judge.format == "free" and not judge.needs_targets  # tests decide: see test_code_rewards.py
         return
     if "crossword" in (config.reward.fn, *config.reward.by_task):
         pass_over_words(config)
