@@ -13,6 +13,7 @@ import pytest
 import torch
 from helpers.weights import move
 
+from judge import pool
 from lib.core.config import Adapters, FromScratch, Generation, Lora, Model
 from lib.model.adapters import shelf
 from lib.model.loading import attach_tuner
@@ -138,6 +139,21 @@ def make_policy(tiny):
 def limits():
     return Generation(max_prompt_length_attempt1=40, max_prompt_length_attempt2=120, max_new_tokens_attempt1=12,
                       max_new_tokens_attempt2=12)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def sandbox():
+    """For programs that are harmless."""
+    with pool.Sandbox(workers=2, allow_unsafe=True) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def shared_sandbox():
+    """The sandbox of rewards and feedback, for programs that are harmless."""
+    pool.configure(workers=2, allow_unsafe=True)
+    yield
+    pool.configure()
 
 
 SPARE = 8  # hidden dimensions that are always zero in a chatterbox: what an adapter can write to

@@ -185,6 +185,13 @@ def near(value: object) -> object:
     return pytest.approx(value, rel=1e-5, abs=1e-6) if isinstance(value, float) else value
 
 
+def flip(path: Path, position: float = 0.5) -> None:
+    """Changes one bit of a file."""
+    data = bytearray(path.read_bytes())
+    data[int(position * (len(data) - 1))] ^= 4
+    path.write_bytes(data)
+
+
 def said_by(rank: int) -> str:
     """The file of what a process says."""
     return f"said{rank or ''}.txt"

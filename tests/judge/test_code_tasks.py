@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from judge.pool import Sandbox
 from judge.tasks import (
     CodeTask,
     asked_names,
@@ -29,12 +28,6 @@ SQUARE = {
     "stdio": [{"stdin": "3\n", "stdout": "9\n"}, {"stdin": "4\n", "stdout": "16\n"}],
     "solution": "print(int(input()) ** 2)\n",
 }
-
-
-@pytest.fixture(scope="module")
-def sandbox():
-    with Sandbox(workers=2, allow_unsafe=True) as running:  # what runs here is harmless
-        yield running
 
 
 def write(path, *rows):

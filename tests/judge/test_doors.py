@@ -18,6 +18,7 @@ from judge.worker import Program
 from lib.core.errors import ConfigError
 from lib.rewards.programs import first_failures
 
+pytestmark = pytest.mark.usefixtures("shared_sandbox")
 SECRET = "REMATCH_SECRET_OF_THE_TRAINER"
 LIMIT = 0.5
 
@@ -78,13 +79,6 @@ DOORS = {"command line": by_command_line, "feedback": by_feedback, "cluster": by
     form: by_adapter(form) for form in FORMS
 }
 SLOW = {"command line": 20 if WHOLE else 100}  # each program begins with a look at what protects here
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _shared_sandbox():
-    pool.configure(workers=2, allow_unsafe=True)
-    yield
-    pool.configure()
 
 
 @pytest.mark.parametrize("door", DOORS)

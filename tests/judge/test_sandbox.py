@@ -45,12 +45,6 @@ FORGIVING = 30.0  # seconds, where a machine may be busy
 
 
 @pytest.fixture(scope="module")
-def sandbox():
-    with Sandbox(workers=2, allow_unsafe=True) as running:  # what runs here is harmless
-        yield running
-
-
-@pytest.fixture(scope="module")
 def worker(sandbox):
     with contextlib.closing(Worker(sandbox.rung)) as running:
         yield running

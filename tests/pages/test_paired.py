@@ -3,6 +3,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.tiny import call
 
 import evaluate
 import report
@@ -40,9 +41,8 @@ def folder(tmp_path):
     return make
 
 
-def say(monkeypatch, capsys, *sources):
-    monkeypatch.setattr("sys.argv", ["evaluate.py", "--compare", *sources])
-    assert evaluate.main() == 0
+def say(capsys, *sources):
+    assert call(evaluate, "--compare", *sources) == 0
     return capsys.readouterr().out
 
 
@@ -88,16 +88,14 @@ def test_intervals_and_p_values_of_equal_policies_hold_what_they_say():
     assert 0.92 <= covered / 500 <= 0.98 and 0.02 <= below / 500 <= 0.08
 
 
-def test_the_script_compares_runs_and_moments(folder, monkeypatch, capsys):
+def test_the_script_compares_runs_and_moments(folder, capsys):
     a = folder("a", single([0, 0, 0, 1]), single([0, 1, 1, 1], when="after_training", step=9))
     b = folder("b", single([1, 1, 1, 1], when="after_training", step=9))
-    assert re.search(
-        r"pretrain.* after training.*\n.*0\.250 -> 0\.750 +\+0\.500 \[.*p = 0\.5", say(monkeypatch, capsys, a)
-    )
-    assert "0.750 -> 1.000" in say(monkeypatch, capsys, a, b)
-    assert "0.250 -> 1.000" in say(monkeypatch, capsys, f"{a}@pretrain", b)
-    assert "1.000 -> 0.250" in say(monkeypatch, capsys, b, f"{a}@stage1/step_0")
-    assert "1.000 -> 0.750" in say(monkeypatch, capsys, b, str(Path(a) / "evaluations.jsonl"))
+    assert re.search(r"pretrain.* after training.*\n.*0\.250 -> 0\.750 +\+0\.500 \[.*p = 0\.5", say(capsys, a))
+    assert "0.750 -> 1.000" in say(capsys, a, b)
+    assert "0.250 -> 1.000" in say(capsys, f"{a}@pretrain", b)
+    assert "1.000 -> 0.250" in say(capsys, b, f"{a}@stage1/step_0")
+    assert "1.000 -> 0.750" in say(capsys, b, str(Path(a) / "evaluations.jsonl"))
 
 
 @pytest.mark.parametrize(
@@ -118,18 +116,17 @@ def test_what_cannot_be_compared_says_why(folder, tmp_path, monkeypatch, capsys,
     folder("a", single([1, 0, 1])), folder("b", second)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigError, match=re.escape(message)):
-        say(monkeypatch, capsys, *sources)
+        say(capsys, *sources)
 
 
-def test_the_page_compares_one_run_and_several(folder, monkeypatch):
+def test_the_page_compares_one_run_and_several(folder):
     a = folder("a", single([0] * 6 + [1]), single([1] * 7, when="after_training", step=9))
     b = folder("b", single([0] * 7, when="after_training", step=9))
     c = folder("c", single([0] * 3, questions="others", when="after_training", step=9))
 
     def page(*runs):
         out = Path(a) / "page.html"
-        monkeypatch.setattr("sys.argv", ["report.py", *runs, "--out", str(out)])
-        assert report.main() == 0
+        assert call(report, *runs, "--out", out) == 0
         return out.read_text(encoding="utf-8").partition("In pairs")[2].partition("</section>")[0]
 
     assert "+0.857" in page(a) and f"{2 / 2**6:.2g}" in page(a)

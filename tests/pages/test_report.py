@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from helpers.tiny import call
 
 import report
 from data.builders import write_rows
@@ -100,9 +101,8 @@ def run(tmp_path):
     return folder
 
 
-def page_of(monkeypatch, *arguments):
-    monkeypatch.setattr("sys.argv", ["report.py", *map(str, arguments)])
-    assert report.main() == 0
+def page_of(*arguments):
+    assert call(report, *arguments) == 0
     return Page(Path(arguments[0], "report.html").read_text(encoding="utf-8"))
 
 
@@ -119,8 +119,8 @@ def flags_in(index):
     return [{flag for bit, flag in enumerate(index["flags"]) if bits & 1 << bit} for bits in index["rows"]["flags"]]
 
 
-def test_metrics_and_evaluations_as_tables(run, monkeypatch, capsys):
-    page_of(monkeypatch, run, "--csv")
+def test_metrics_and_evaluations_as_tables(run, capsys):
+    page_of(run, "--csv")
     with open(run / "evaluations.csv", encoding="utf-8", newline="") as file:
         found = list(csv.DictReader(file))
     rows = [json.loads(line) for line in (run / "evaluations.jsonl").read_text().splitlines()]
@@ -132,8 +132,8 @@ def test_metrics_and_evaluations_as_tables(run, monkeypatch, capsys):
     assert f"table: {run / 'metrics'}.csv" in capsys.readouterr().out
 
 
-def test_the_table_has_the_numbers_of_the_evaluations(run, monkeypatch, capsys):
-    page = page_of(monkeypatch, run)
+def test_the_table_has_the_numbers_of_the_evaluations(run, capsys):
+    page = page_of(run)
     text = " ".join(page.text)
     for number in (
         "0.381",
@@ -159,18 +159,18 @@ def test_the_table_has_the_numbers_of_the_evaluations(run, monkeypatch, capsys):
     assert capsys.readouterr().out == f"report: {run / 'report.html'}\n"
 
 
-def test_a_fresh_draw_has_columns_where_it_was_measured(run, monkeypatch):
-    assert "fresh" not in page_of(monkeypatch, run).text
+def test_a_fresh_draw_has_columns_where_it_was_measured(run):
+    assert "fresh" not in page_of(run).text
     fresh = {"revised_after_wrong": 0.348, "fresh_after_wrong": 0.289, "revised_minus_fresh": 0.059,
              "revised_minus_fresh_ci95": [-0.021, 0.139]}  # fmt: skip
     rows = [json.loads(line) for line in (run / "evaluations.jsonl").read_text().splitlines()]
     write(run, "evaluations", [*rows[:-1], rows[-1] | fresh])
-    page = page_of(monkeypatch, run)
+    page = page_of(run)
     assert {"revised", "fresh", "revised − fresh", "0.348", "0.289", "+0.059", "[-.021 +.139]"} <= set(page.text)
     assert "fresh: how often another first attempt to the same question is." in " ".join(page.text)
 
 
-def test_the_headline_says_whether_it_corrects_copies_or_draws_again(run, monkeypatch, capsys):
+def test_the_headline_says_whether_it_corrects_copies_or_draws_again(run, capsys):
     rows = [json.loads(line) for line in (run / "evaluations.jsonl").read_text().splitlines()]
     numbers = {"delta": 0.004, "delta_ci95": [-0.004, 0.012], "repeat_rate": 0.98, "repeat_rate_ci95": [0.96, 0.99],
                "revised_minus_fresh": -0.182, "revised_minus_fresh_ci95": [-0.315, -0.049]}  # fmt: skip
@@ -181,14 +181,13 @@ def test_the_headline_says_whether_it_corrects_copies_or_draws_again(run, monkey
         "before training it was 50.0 %. A revision is worse than a fresh draw: -18.2 points, 95 % interval -31.5 to "
         "-4.9. Attempt 2 is right on 73.8 %"
     )
-    assert expected in " ".join(page_of(monkeypatch, run).text)
+    assert expected in " ".join(page_of(run).text)
     capsys.readouterr()
-    monkeypatch.setattr("sys.argv", ["report.py", str(run), "--text"])
-    report.main()
+    call(report, run, "--text")
     assert expected in " ".join(capsys.readouterr().out.split())
 
 
-def test_greedy_rows_stand_below_those_beside_them(run, monkeypatch):
+def test_greedy_rows_stand_below_those_beside_them(run):
     rows = [json.loads(line) for line in (run / "evaluations.jsonl").read_text().splitlines()]
     beside = [{**row, "temperature": 0.0, "n": 100, "acc_attempt2": 0.9} for row in rows if row["when"] != "step"]
     both = [row for each in rows for row in (each, *(b for b in beside if b["when"] == each["when"]))]
@@ -198,7 +197,7 @@ def test_greedy_rows_stand_below_those_beside_them(run, monkeypatch):
         said("after_stage2", 2, 4, False, True, "never shown") | {"temperature": 0.0},
         said("after_stage2", 2, 4, False, True, "never shown") | {"temperature": 1.0, "part": "selection"},
     ])  # fmt: skip
-    page = page_of(monkeypatch, run)
+    page = page_of(run)
     labels = [text for text in page.text if text.endswith((", temperature 1", ", greedy"))]
     assert labels == [
         f"{when}, {how}"
@@ -220,15 +219,15 @@ def test_greedy_rows_stand_below_those_beside_them(run, monkeypatch):
     )
 
 
-def test_swapped_attempts_have_a_section(run, monkeypatch):
+def test_swapped_attempts_have_a_section(run):
     def found(temperature, acc):
         numbers = {"n": 90, "acc": acc, "acc_ci95": [acc - 0.01, acc + 0.02], "minus_own": -0.25, "acc_own_wrong": None}
         row = {"when": "after_stage2", "stage": 2, "step": None, "n": 100, "prompts": 100, "temperature": temperature}
         return row | {"right_is": {"own": 0.75, "none": 0.25}, "after": {"own": numbers, "right": numbers}}
 
-    assert not [text for text in page_of(monkeypatch, run).text if "makes of attempt 1" in text]
+    assert not [text for text in page_of(run).text if "makes of attempt 1" in text]
     write(run, "swaps", [found(0.0, 0.111), found(1.0, 0.333), found(0.0, 0.222)])
-    text = page_of(monkeypatch, run).text
+    text = page_of(run).text
     assert "What attempt 2 makes of attempt 1" in text and "0.111" not in text  # the newest of its kind
     start = text.index("after its own")
     assert text[start + 1 : start + 7] == ["0.222", "[.212 .242]", "-0.250", "–", "–", "–"]
@@ -238,8 +237,8 @@ def test_swapped_attempts_have_a_section(run, monkeypatch):
     assert any(told in line and "25.0% left out" in line for line in text)
 
 
-def test_the_page_needs_no_network_and_texts_are_only_text(run, monkeypatch):
-    page = page_of(monkeypatch, run)
+def test_the_page_needs_no_network_and_texts_are_only_text(run):
+    page = page_of(run)
     html = (run / "report.html").read_text(encoding="utf-8")
     assert "<script>alert" not in html and "<b>bold" not in html
     policy = next(value for key, value in page.attributes if key == "content")
@@ -257,8 +256,8 @@ def test_the_page_needs_no_network_and_texts_are_only_text(run, monkeypatch):
     assert index["rows"]["flow"] == [4, 3, 6]  # wrong, wrong; wrong, right; malformed, right
 
 
-def test_every_curve_is_there_and_stage_two_begins_where_it_began(run, monkeypatch):
-    page = page_of(monkeypatch, run)
+def test_every_curve_is_there_and_stage_two_begins_where_it_began(run):
+    page = page_of(run)
     assert list(page.charts) == [
         "Accuracy on held-out questions", "What correcting changes", "Gain of a second look",
         "Accuracy in training", "Distance from the base model", "Length", "Truncation",
@@ -272,22 +271,22 @@ def test_every_curve_is_there_and_stage_two_begins_where_it_began(run, monkeypat
     one = drawn["series"][0]
     assert (one["label"], one["y"], one["low"][0]) == ("attempt 1", [0.381, 0.382, 0.402, 0.503, 0.664], 0.37)
     write(run, "metrics", [step(1, 1, 4, 0, reward_attempt2=0.9)])  # a reward of its own has a picture of its own
-    again = page_of(monkeypatch, run)
+    again = page_of(run)
     assert "Reward in training" in again.charts
 
 
-def test_drift_is_shown_by_family_and_correlated_with_the_spread_of_rewards(run, monkeypatch):
+def test_drift_is_shown_by_family_and_correlated_with_the_spread_of_rewards(run):
     def written(steps):
         rows = [step(1, n, steps, 0) for n in range(1, steps + 1)]
         for n, row in enumerate(rows, start=1):  # the drift of ia3 falls as the spread rises; that of the prompt waits
             row |= {"reward_std_attempt1": 0.5, "reward_std_attempt2": 0.01 * n * n, "drift/ia3": 1 - 0.01 * n * n}
             row["drift/soft_prompt"] = 0.0
         write(run, "metrics", rows)
-        page = page_of(monkeypatch, run)
+        page = page_of(run)
         assert "Drift" in page.charts
         return page.text[page.text.index("Adapters") : page.text.index("Where the time went")]
 
-    assert "Adapters" not in page_of(monkeypatch, run).text
+    assert "Adapters" not in page_of(run).text
     assert "steps" not in written(9)
     text = written(10)
     first = text.index("ia3", text.index("steps"))
@@ -295,7 +294,7 @@ def test_drift_is_shown_by_family_and_correlated_with_the_spread_of_rewards(run,
     assert text[first + 6 : first + 10] == ["soft_prompt", "–", "–", "10"]  # it does not vary
 
 
-def test_torn_lines_and_missing_fields_do_not_stop_it(run, monkeypatch):
+def test_torn_lines_and_missing_fields_do_not_stop_it(run):
     with open(run / "metrics.jsonl", "ab") as file:
         file.write(b'{"stage": 2, "step": 5, "steps": 8, "global_step": 9, "acc_attempt1": null}\n{"stage": 2, "st')
     with open(run / "evaluations.jsonl", "ab") as file:
@@ -304,37 +303,37 @@ def test_torn_lines_and_missing_fields_do_not_stop_it(run, monkeypatch):
         )
     with open(run / "generations.jsonl", "ab") as file:
         file.write(b'{"when": "after_stage2", "stage": 2, "step": 4}\n{"wh')
-    text = " ".join(page_of(monkeypatch, run).text)
+    text = " ".join(page_of(run).text)
     assert "4 damaged lines of the logs were skipped" in text
     assert "stage II, step 5 of 8 so far" in text and "0.738" in text
 
 
-def test_a_run_that_has_only_begun(run, monkeypatch):
+def test_a_run_that_has_only_begun(run):
     for name in ("config.yaml", "generations.jsonl", "metrics.jsonl"):
         (run / name).unlink()
     write(
         run, "evaluations", [{"when": "pretrain", "stage": 1, "step": 0, "acc_attempt1": 0.25, "acc_attempt2": 0.125}]
     )
-    page = page_of(monkeypatch, run)
+    page = page_of(run)
     assert "0.250" in page.text and "0.125" in page.text and "nothing trained yet" in page.text
     write(run, "evaluations", [])
-    assert "No evaluation so far: nothing trained yet." in page_of(monkeypatch, run).text
+    assert "No evaluation so far: nothing trained yet." in page_of(run).text
 
 
-def test_supervised_runs_have_their_own_curves(run, monkeypatch):
+def test_supervised_runs_have_their_own_curves(run):
     write(run, "evaluations", [{"when": "step", "step": 2, "loss": 0.5}])
     write(run, "metrics", [{"step": n, "steps": 9, "loss": 1 / n, "mean_token_accuracy": 0.5} for n in range(1, 4)])
-    page = page_of(monkeypatch, run)
+    page = page_of(run)
     assert list(page.charts) == ["Loss", "Tokens right"]
     assert "step 3 of 9 so far" in page.text
 
 
-def test_settings_are_those_that_are_not_at_their_defaults(run, monkeypatch):
+def test_settings_are_those_that_are_not_at_their_defaults(run):
     config = yaml.safe_load((run / "config.yaml").read_text())
     config |= {"train": {"alpha": 2.5, "stage1_steps": 4, "beta2": 0.1}, "reward": {"answer_extractor": "mine.found"}}
     (run / "config.yaml").write_text(yaml.safe_dump(config | {"prompts": {"self_correction": "Again.", "odd": 1}}))
     (run / "machine.json").write_text(json.dumps({"commit": "0123456789abcdef", "is_changed": True, "threads": 2}))
-    text = page_of(monkeypatch, run).text
+    text = page_of(run).text
     text = text[text.index("Settings") : text.index("Config")]
     for line in (("train.alpha", "2.5", "1.0"), ("train.stage1_steps", "4", "null"), ("seed", "0", "3407"),
                  ("reward.answer_extractor", "mine.found", "identity"), ("prompts.odd", "1", "–")):  # fmt: skip
@@ -342,7 +341,7 @@ def test_settings_are_those_that_are_not_at_their_defaults(run, monkeypatch):
     assert "train.beta2" not in text and text[1:5] == ["commit", "0123456789ab and changes", "threads", "2"]
 
 
-def test_an_alarm_leads_to_its_texts(run, monkeypatch):
+def test_an_alarm_leads_to_its_texts(run):
     alarm = {
         "alarm": "malformed_is_paid.malformed_paid_attempt1",
         "event": "begins",
@@ -350,14 +349,14 @@ def test_an_alarm_leads_to_its_texts(run, monkeypatch):
         "stage": 2,
     }
     write(run, "alarms", [alarm | {"step": 3, "text": "malformed answers are paid", "action": "warn"}])
-    page = page_of(monkeypatch, run)
+    page = page_of(run)
     alert = "Reward is being earned by malformed answers: stage II, step 3 (step 7 of 8). Training went on."
     assert page.text[page.text.index("tiny") :].index(alert) < 5  # under the title
     link = "#from=2&to=7&f=train,malformed_paid&sort=advantage&by=parts"
     assert ("href", link) in page.attributes and "No rollout that is kept shows it" in page.text
 
 
-def test_the_clearest_text_behind_an_alarm_is_shown_and_the_others_are_told_with_their_end(run, monkeypatch, capsys):
+def test_the_clearest_text_behind_an_alarm_is_shown_and_the_others_are_told_with_their_end(run, capsys):
     def paid(step, text, advantage):
         row = said("train", 2, step, True, True, text) | {"malformed1": "text after </answer>", "reward1": {"match": 1}}
         return row | {"advantage1": advantage}
@@ -373,7 +372,7 @@ def test_the_clearest_text_behind_an_alarm_is_shown_and_the_others_are_told_with
         place | {"alarm": "malformed_is_paid.malformed_paid_attempt1", "event": "begins", "severity": "collapse",
                  "step": 3, "text": text, "action": "restore"},
     ])  # fmt: skip
-    page = page_of(monkeypatch, run)
+    page = page_of(run)
     told = [text.replace("\xa0", " ") for text in page.text]
     start = told.index(
         "Reward is being earned by malformed answers: stage II, step 3 (step 7 of 8). "
@@ -390,8 +389,7 @@ def test_the_clearest_text_behind_an_alarm_is_shown_and_the_others_are_told_with
     )
     assert not {"over", "collapse"} & set(told)
     capsys.readouterr()
-    monkeypatch.setattr("sys.argv", ["report.py", str(run), "--text"])
-    assert report.main() == 0
+    assert call(report, run, "--text") == 0
     assert "Fix: raise it. Read the 3 rollouts." in capsys.readouterr().out
 
 
@@ -406,7 +404,7 @@ def test_a_weighted_reward_is_told_in_words():
     assert reward_in_words({"by_task": {}}) == ""
 
 
-def test_without_a_declared_format_the_page_does_not_speak_of_well_formed_answers(run, monkeypatch):
+def test_without_a_declared_format_the_page_does_not_speak_of_well_formed_answers(run):
     def written(form):
         reward = {"fn": "exact_match", "format": form, "answer_extractor": "last_number"}
         (run / "config.yaml").write_text(yaml.safe_dump({"run_name": "tiny", "reward": reward}))
@@ -414,7 +412,7 @@ def test_without_a_declared_format_the_page_does_not_speak_of_well_formed_answer
         rows = [step(1, n, 4, 0, **more, paid_outside_answer_attempt1=n / 4, malformed_paid_attempt2=0.5)
                 for n in range(1, 5)]  # fmt: skip
         write(run, "metrics", rows)
-        return page_of(monkeypatch, run)
+        return page_of(run)
 
     write(run, "generations", [said("train", 1, 1, True, True, "") | {"attempt1": "<answer>5</answer>"}])
     page = written("free")
@@ -431,29 +429,28 @@ def test_without_a_declared_format_the_page_does_not_speak_of_well_formed_answer
     other = shutil.copytree(run, run.with_name("free"))
     config = yaml.safe_load((run / "config.yaml").read_text())
     (other / "config.yaml").write_text(yaml.safe_dump(config | {"reward": config["reward"] | {"format": "free"}}))
-    page_of(monkeypatch, run, other)
+    page_of(run, other)
     charts = Page((run.parent / "report.html").read_text(encoding="utf-8")).charts
     assert {"Paid without the declared format", "Paid without an <answer> block"} < charts.keys()
     assert "Paid without the form" not in charts
 
 
-def test_answers_to_one_prompt_are_numbered_as_a_tree(run, monkeypatch):
+def test_answers_to_one_prompt_are_numbered_as_a_tree(run):
     rows = [said("train", 2, 3, True, True, text) | {"attempt2": f"{n}"} for n, text in enumerate("abaab")]
     write(run, "generations", rows)
-    page_of(monkeypatch, run)
+    page_of(run)
     index, _, _ = rollouts_in(run)
     assert index["rows"]["number"] == ["1.1", "2.1", "1.2", "1.3", "2.2"]
     assert index["moments"][0]["label"] == "stage II, step 3 (7)"  # in its stage, and in the run, as the filter counts
 
 
-def test_several_runs_stand_side_by_side_with_their_mean(run, monkeypatch, capsys):
+def test_several_runs_stand_side_by_side_with_their_mean(run, capsys):
     other = run.with_name("tiny-1")
     other.mkdir()
     (other / "config.yaml").write_text((run / "config.yaml").read_text().replace("seed: 0", "seed: 1"))
     write(other, "metrics", [step(1, n, 4, 0) for n in range(1, 3)])
     write(other, "evaluations", [evaluation("pretrain", 1, 0, 0.401, 0.392)])
-    monkeypatch.setattr("sys.argv", ["report.py", str(run), str(other)])
-    assert report.main() == 0
+    assert call(report, run, other) == 0
     assert capsys.readouterr().out == f"report: {run.resolve().parent / 'report.html'}\n"
     page = Page((run.parent / "report.html").read_text(encoding="utf-8"))
     first = page.text.index("mean of 2 runs, with the interval over runs")
@@ -523,8 +520,8 @@ def play(tmp_path):
     return folder
 
 
-def test_self_play_has_its_table_and_its_scoreboard(play, monkeypatch):
-    page = page_of(monkeypatch, play)
+def test_self_play_has_its_table_and_its_scoreboard(play):
+    page = page_of(play)
     text = " ".join(page.text)
     assert "Pass@1 on held-out questions went from 40.2 % to 60.3 %. Against its opponent the policy won 80.0 %" in text
     assert "won, 95 % interval 61.1 to 89.9." in text
@@ -541,9 +538,9 @@ def test_self_play_has_its_table_and_its_scoreboard(play, monkeypatch):
     assert "was missing" not in text and "A teacher" not in text and "<i>rival" in page.text and "4 steps" in page.text
 
 
-def test_self_play_has_its_curves(play, monkeypatch):
+def test_self_play_has_its_curves(play):
     def shown():
-        return list(page_of(monkeypatch, play).charts)
+        return list(page_of(play).charts)
 
     all_but_kl = [
         "Accuracy on held-out questions", "Games won on held-out questions", "Games in training",
@@ -554,8 +551,8 @@ def test_self_play_has_its_curves(play, monkeypatch):
     assert set(shown()) - set(all_but_kl) == {"Distance from the base model", "Reward in training"}
 
 
-def test_answers_stand_beside_the_opponents_in_the_browser(play, monkeypatch):
-    page_of(monkeypatch, play)
+def test_answers_stand_beside_the_opponents_in_the_browser(play):
+    page_of(play)
     html = (play / "report.html").read_text(encoding="utf-8")
     assert "<b>1" not in html and "<i>rival" not in html and "</pre>both" not in html
     index, prompts, bodies = rollouts_in(play)
@@ -575,7 +572,7 @@ def test_answers_stand_beside_the_opponents_in_the_browser(play, monkeypatch):
     assert [prompts[place] for place in index["rows"]["prompt"]][:2] == ["P<1>", "P2"]
 
 
-def test_a_missing_opponent_and_help_are_told(play, monkeypatch):
+def test_a_missing_opponent_and_help_are_told(play):
     missing = {"missing_games": 7, "missing_steps": {"first": 2, "last": 4, "steps": 3}}
     assisted = {
         "hints_asked": 9, "hints_used": 5, "hints_dropped_code": 1, "hints_dropped_answer": 2, "hints_failed": 1,
@@ -583,7 +580,7 @@ def test_a_missing_opponent_and_help_are_told(play, monkeypatch):
     }  # fmt: skip
     (play / "scoreboard.json").write_text(json.dumps(SCOREBOARD | missing | {"assisted": assisted}))
     write(play, "evaluations", [play_evaluation("after_training", 4, 0.6, 32, 8, missing_games=5)])
-    page = page_of(monkeypatch, play)
+    page = page_of(play)
     assert ("class", "warning") in page.attributes
     text = " ".join(page.text)
     assert (
@@ -595,22 +592,22 @@ def test_a_missing_opponent_and_help_are_told(play, monkeypatch):
     assert "5 games more could not be judged, or the opponent was missing." in text
 
 
-def test_an_alarm_of_self_play_speaks_of_no_stage(play, monkeypatch):
+def test_an_alarm_of_self_play_speaks_of_no_stage(play):
     text = "held-out accuracy 0.6 at stage 1 step 2 -> 0.4; go back to the checkpoint of stage 1 step 2"
     alarm = {"alarm": "held_out_fell", "event": "begins", "severity": "warning", "stage": 1, "step": 4}
     write(play, "alarms", [alarm | {"text": text, "action": "warn"}])
     assert (
         "Held out fell: step 4. Held-out accuracy 0.6 at step 2 -> 0.4. Fix: go back to the checkpoint of step 2."
-    ) in page_of(monkeypatch, play).text
+    ) in page_of(play).text
 
 
-def test_self_play_that_was_cut_off_or_has_no_opponent(play, monkeypatch):
+def test_self_play_that_was_cut_off_or_has_no_opponent(play):
     write(play, "metrics", [play_step(n) for n in (1, 2)])
     with open(play / "metrics.jsonl", "ab") as file:
         file.write(b'{"stage": 1, "st')
     write(play, "evaluations", [play_evaluation("pretrain", 0, 0.402, 15, 25), play_evaluation("step", 2, 0.5, 5, 3)])
     (play / "scoreboard.json").write_text('{"both": 1')
-    page = page_of(monkeypatch, play)
+    page = page_of(play)
     assert "step 2 of 4 so far" in page.text and "step 2" in page.text and "Scoreboard" not in page.text
     assert any("from 40.2 % to 50.0 %" in text for text in page.text)
     assert any("2 damaged lines" in text for text in page.text)
@@ -621,13 +618,13 @@ def test_self_play_that_was_cut_off_or_has_no_opponent(play, monkeypatch):
         {"when": "step", "stage": 1, "step": 1, "acc": None, "pass_at_k": None, "win_rate": None},
     ])  # fmt: skip
     write(play, "generations", [wrote("policy", "pretrain", 0, "P", False, "mine"), {"when": "pretrain"}])
-    page = page_of(monkeypatch, play)
+    page = page_of(play)
     assert "Pass@1 on held-out questions is 25.0 %." in page.text and "games won" not in page.text
     assert [rollout["texts"] for rollout in rollouts_in(play)[2]] == [
         [{"who": "policy", "text": "mine", "match": False}]
     ]
     (play / "evaluations.jsonl").unlink()
-    assert "No evaluation yet: step 1 of 4 so far." in page_of(monkeypatch, play).text
+    assert "No evaluation yet: step 1 of 4 so far." in page_of(play).text
 
 
 def test_several_runs_of_self_play_stand_side_by_side(play, monkeypatch):
@@ -636,8 +633,7 @@ def test_several_runs_of_self_play_stand_side_by_side(play, monkeypatch):
     write(other, "evaluations", [
         play_evaluation("pretrain", 0, 0.402, 15, 25), play_evaluation("after_training", 4, 0.703, 24, 16),
     ])  # fmt: skip
-    monkeypatch.setattr("sys.argv", ["report.py", str(play), str(other)])
-    assert report.main() == 0
+    assert call(report, play, other) == 0
     page = Page((play.parent / "report.html").read_text(encoding="utf-8"))
     text = " ".join(page.text)
     assert "play, play-1. In the mean, pass@1 on held-out questions went from 40.2 % to 65.3 %" in text
@@ -651,25 +647,24 @@ def test_several_runs_of_self_play_stand_side_by_side(play, monkeypatch):
     assert report.main() == 0  # one of them has only begun
 
 
-def test_the_best_stands_behind_the_last_row_of_its_stage(play, monkeypatch):
+def test_the_best_stands_behind_the_last_row_of_its_stage(play):
     write(play, "evaluations", [
         play_evaluation("pretrain", 0, 0.402, 15, 25), play_evaluation("step", 2, 0.722, 25, 15),
         play_evaluation("after_training", 4, 0.603, 32, 8),
     ])  # fmt: skip
-    assert "best: step 2" not in page_of(monkeypatch, play).text
+    assert "best: step 2" not in page_of(play).text
     (play / "stage1/step_2").mkdir(parents=True)
     (play / "stage1/best").symlink_to("step_2")
-    text = page_of(monkeypatch, play).text
+    text = page_of(play).text
     assert text[text.index("best: step 2") + 1] == "0.722" and text.index("best: step 2") > text.index("after training")
     assert text.count("0.722") == 1
 
 
-def test_a_folder_without_a_run_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("sys.argv", ["report.py", str(tmp_path)])
+def test_a_folder_without_a_run_is_refused(tmp_path):
     with pytest.raises(
         ConfigError, match=r"holds no config\.yaml or metrics\.jsonl or evaluations\.jsonl: give the folder of a run"
     ):
-        report.main()
+        call(report, tmp_path)
 
 
 def test_a_moving_mean_keeps_constants_and_ends():

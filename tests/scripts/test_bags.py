@@ -1,9 +1,9 @@
 """The task in words: the slip is always made, a second look at the question finds it, and no constant answer pays."""
 
-import json
 import re
 
 import pytest
+from helpers.tiny import call, rows_in
 
 from data import build_bags as builder
 
@@ -16,12 +16,8 @@ SECOND = re.compile(r"I forgot (.+), so <answer>(.+)</answer>")
 def files(tmp_path_factory):
     """The rows of each file, by name."""
     out = tmp_path_factory.mktemp("bags")
-    with pytest.MonkeyPatch.context() as patch:
-        counts = {"chats": 2000, "train": 1000, "test": 1000}
-        options = [word for name, count in counts.items() for word in (f"--{name}", str(count))]
-        patch.setattr("sys.argv", ["build", "--out", str(out), *options])
-        builder.main()
-    return {path.stem: [json.loads(line) for line in path.read_text().splitlines()] for path in out.iterdir()}
+    call(builder, "--out", out, "--chats", 2000, "--train", 1000, "--test", 1000)
+    return {path.stem: rows_in(path) for path in out.iterdir()}
 
 
 def split(text):

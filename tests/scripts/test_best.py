@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from conftest import long
 from helpers import forks, moments
-from test_resume import CONFIG, ROOT, flip, refused
+from helpers.moments import flip
+from test_resume import CONFIG, ROOT, refused
 from test_resume import template as template
 
 from lib.core.config import parse, training_parser

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from helpers.server import serve
-from test_merging import call, chain, inside, rows_of  # noqa: F401  a run of every script, and a folder that is in it
+from helpers.tiny import call, rows_in
+from test_merging import chain, inside  # noqa: F401  a run of every script, and a folder that is in it
 
 import chat
 import evaluate
@@ -40,8 +41,8 @@ def test_every_way_to_name_it_writes_what_evaluations_measured(inside, capsys, t
         == 0
     )
     assert call(evaluate, "--config", f"{RUN}/config.yaml", "--temperature", 0, "--texts", tmp_path / "base") == 0
-    measured, base = rows_of(tmp_path / "e/generations.jsonl"), rows_of(tmp_path / "base/generations.jsonl")
-    assert len(measured) == 4 and rows_of(tmp_path / "e/evaluations.jsonl")[0]["n"] == 4
+    measured, base = rows_in(tmp_path / "e/generations.jsonl"), rows_in(tmp_path / "base/generations.jsonl")
+    assert len(measured) == 4 and rows_in(tmp_path / "e/evaluations.jsonl")[0]["n"] == 4
     for row, before in zip(measured, base, strict=True):
         asked = ["--once", row["prompt"]]
         found = once(capsys, RUN, "--compare", *asked)
@@ -190,7 +191,7 @@ def test_adapters_that_peft_does_not_know(inside, capsys, tmp_path):  # noqa: F8
         call(evaluate, "--config", config, "--run", tmp_path / "own", "--temperature", 0, "--texts", tmp_path / "e")
         == 0
     )
-    for row in rows_of(tmp_path / "e/generations.jsonl"):
+    for row in rows_in(tmp_path / "e/generations.jsonl"):
         found = once(capsys, tmp_path / "own", "--compare", "--once", row["prompt"])
         assert texts(found["trained"]) == [row["attempt1"], row["attempt2"]] != texts(found["base"])
     with pytest.raises(ConfigError, match=r"--to merged: not all of these adapters .*soft_prompt: .* use them by chat"):

@@ -17,8 +17,9 @@ import pytest
 import yaml
 from conftest import SCRATCH, TEMPLATE, long
 from helpers.server import serve
+from helpers.tiny import call, rows_in
 from helpers.weights import move
-from test_merging import call, chain, inside, plain, rows_of  # noqa: F401  a run of every script, and a folder in it
+from test_merging import chain, inside, plain  # noqa: F401  a run of every script, and a folder that is in it
 
 import chat
 import export
@@ -175,7 +176,7 @@ def test_two_attempts_needs_nothing_and_says_what_chat_says(inside, capsys):  # 
     with serve("merged", "--api-key", "secret") as url:
         os.environ["TWO_ATTEMPTS_KEY"] = "secret"
         try:
-            for row in rows_of(f"{RUN}/generations.jsonl")[-4:]:
+            for row in rows_in(f"{RUN}/generations.jsonl")[-4:]:
                 capsys.readouterr()
                 words = [RUN, "--url", url, "--model", "merged", "--api-key-env", "TWO_ATTEMPTS_KEY"]
                 assert call(chat, *words, "--once", row["prompt"]) == 0
@@ -236,7 +237,7 @@ def test_transformers_serve_gives_both_attempts(inside, capsys):  # noqa: F811
     command = [sys.executable, "-m", "transformers.cli.transformers", "serve", model, "--device", "cpu",
                "--host", "127.0.0.1", "--port", str(port)]  # fmt: skip
     with served(*command, url=f"http://127.0.0.1:{port}/v1") as url:
-        for row in rows_of(f"{RUN}/generations.jsonl")[-4:]:
+        for row in rows_in(f"{RUN}/generations.jsonl")[-4:]:
             capsys.readouterr()
             assert call(chat, "merged", "--once", row["prompt"]) == 0
             first = json.loads(capsys.readouterr().out)["model"][0]["text"]

@@ -14,25 +14,24 @@ from pathlib import Path
 import pytest
 import yaml
 from conftest import long
+from helpers import tiny
 
 import evaluate
 import rl_train_gspo_selfplay
 import sft_train
 import train
-from data.builders import write_rows
 from lib.core.errors import ConfigError
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
 CONFIG = {
     "run_name": "run", "output_dir": "runs", "seed": 1,
-    "model": {"name": "base", "backend": "plain", "max_seq_length": 64, "adapters": {"lora": {"r": 2, "alpha": 4}}},
+    "model": tiny.model(2, name="base"),
     "dataset": {"name": "rows.jsonl", "target_field": "answer", "test_split_size": 4},
     "prompts": {"user": "{question}", "self_correction": "again"},
     "reward": {"fn": "exact_match"},
-    "generation": {"max_prompt_length_attempt1": 16, "max_prompt_length_attempt2": 40,
-                   "max_new_tokens_attempt1": 4, "max_new_tokens_attempt2": 4},
-    "train": {"stage1_steps": 1, "stage2_steps": 1, "stage1_batch_size": 2, "stage2_batch_size": 2},
+    "generation": tiny.limits(prompts=(16, 40), answers=(4, 4)),
+    "train": tiny.stages((1, 1), 2),
     "eval": {"max_examples": 4, "selection_examples": 0},
 }  # fmt: skip
 FILES = sorted((ROOT / "configs/accelerate").iterdir())
@@ -47,9 +46,7 @@ OVERRIDES = {"fsdp2": ["model.sharded=true"]}  # as the head of the file has it
 def task(tiny_folder, tmp_path):
     """A folder with a model, rows and a config, task.yaml."""
     (tmp_path / "base").symlink_to(tiny_folder)
-    rows = [{"question": f"{a}+{b}", "answer": str(a + b)} for a in range(4) for b in range(4)]
-    write_rows(tmp_path / "rows.jsonl", rows)
-    (tmp_path / "task.yaml").write_text(yaml.safe_dump(CONFIG))
+    tiny.write_task(tmp_path, CONFIG, rows=tiny.sums(range(4), range(4)), name="task.yaml")
     return tmp_path
 
 
@@ -106,12 +103,10 @@ def test_a_launch_file_starts_processes_and_no_more(path):
 @pytest.mark.parametrize("engine", ["DEEPSPEED", "FSDP"])
 def test_an_engine_of_accelerate_is_refused(script, engine, monkeypatch):
     monkeypatch.setenv(f"ACCELERATE_USE_{engine}", "true")
-    monkeypatch.setattr(sys, "argv", [f"{script.__name__}.py", "--config", "nowhere.yaml"])
     with pytest.raises(ConfigError, match=r"asks for (DeepSpeed|FSDP), .*fsdp2\.yaml with model\.sharded=true"):
-        script.main()
-    monkeypatch.setattr(sys, "argv", [f"{script.__name__}.py", "--help"])
+        tiny.call(script, "--config", "nowhere.yaml")
     with pytest.raises(SystemExit, match=r"\A0\Z"):
-        script.main()
+        tiny.call(script, "--help")
 
 
 @long

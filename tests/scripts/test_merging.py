@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import sys
 from pathlib import Path
 
 import peft
@@ -11,6 +10,8 @@ import pytest
 import torch
 import yaml
 from conftest import SCRATCH, TEMPLATE
+from helpers import tiny
+from helpers.tiny import call, rows_in
 from helpers.weights import move
 from huggingface_hub import ModelCard
 from safetensors.torch import load_file, save_file
@@ -43,11 +44,9 @@ SCORE = {
     "run_name": "score", "model": MODEL | {"adapters": {"lora": {"r": 2, "alpha": 4}}},
     "dataset": {"name": "rows.jsonl", "test_split_size": 8},
     "prompts": {"user": "{question}", "self_correction": "?"}, "reward": {"fn": "few_scores.few", "accept_cut": True},
-    "generation": {"max_prompt_length_attempt1": 8, "max_prompt_length_attempt2": 32, "max_new_tokens_attempt1": 6,
-                   "max_new_tokens_attempt2": 6},
+    "generation": tiny.limits(prompts=(8, 32), answers=(6, 6)),
     "optimizer": {"learning_rate": 0.01},
-    "train": {"stage1_steps": 2, "stage2_steps": 1, "stage1_batch_size": 4, "stage2_batch_size": 4,
-              "checkpoint_every": 1},
+    "train": tiny.stages((2, 1), 4, checkpoint_every=1),
     "eval": {"max_examples": 4},
 }  # fmt: skip
 RATES = ("acc_attempt1", "acc_attempt2", "i_to_c", "c_to_i")
@@ -58,23 +57,13 @@ PROMPTS = [
 ]
 
 
-def call(script, *arguments):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", [f"{script.__name__}.py", *map(str, arguments)])
-        return script.main()
-
-
-def rows_of(path):
-    return [json.loads(line) for line in Path(path).read_text().splitlines()]
-
-
 @pytest.fixture(scope="module")
 def chain(tiny_folder, tmp_path_factory):
     """A folder in which each step of the way was one command: SFT with LoRA, SCoRe on it, and the merged models."""
     folder = tmp_path_factory.mktemp("chain")
     shutil.copytree(tiny_folder, folder / "base")
     sums = [(a, b) for a in range(6) for b in range(5)]
-    (folder / "rows.jsonl").write_text("".join(f'{{"question": "{a}+{b}", "answer": "{a + b}"}}\n' for a, b in sums))
+    write_rows(folder / "rows.jsonl", tiny.sums(range(6), range(5)))
     chats = [[{"role": "user", "content": f"{a}+{b}"}, {"role": "assistant", "content": f"{a + b}"}] for a, b in sums]
     write_rows(folder / "chats.jsonl", ({"messages": chat} for chat in chats))
     (folder / "few_scores.py").write_text(REWARD)
@@ -124,7 +113,7 @@ def greedy_here(policy):
 
 def test_a_run_on_an_adapter_begins_where_sft_ended(inside):
     """The reference is base and adapter, so the KL of the first step is zero to the last bit, and of no later one."""
-    steps = rows_of("outputs/score/metrics.jsonl")
+    steps = rows_in("outputs/score/metrics.jsonl")
     assert (steps[0]["kl_attempt1"], steps[0]["kl_attempt2"]) == (0.0, 0.0)
     assert all(step["kl_attempt2"] > 0 for step in steps[1:])
     base, adapted = plain("base"), plain("base", "outputs/sft/final")
@@ -179,7 +168,7 @@ def test_the_cards_tell_what_was_trained_and_how_well_and_load_it(inside):
     assert f"| lora | {count:,} | targets q_proj," in sft.text and f"| lora | {count:,} |" in below.text
     assert "**Data:** `chats.jsonl`" in sft.text and "**Licence of the base:** `unknown`" in sft.text
     assert re.search(r"nats per token: \d\.\d{4} in the first step, \d\.\d{4} in the last", sft.text)
-    first, last = rows_of("outputs/score/evaluations.jsonl")[:: len(rows_of("outputs/score/evaluations.jsonl")) - 1]
+    first, last = rows_in("outputs/score/evaluations.jsonl")[:: len(rows_in("outputs/score/evaluations.jsonl")) - 1]
     for row, label in ((first, "pretrain"), (last, "after stage II")):
         cells = [f"{row[key]:.3f} [{row[f'{key}_ci95'][0]:.3f}, {row[f'{key}_ci95'][1]:.3f}]" for key in RATES]
         assert (

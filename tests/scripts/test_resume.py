@@ -20,9 +20,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from conftest import fewer, long, part
-from helpers import forks, moments
+from conftest import TEMPLATE, fewer, long, part
+from helpers import forks, moments, tiny
 from helpers.hub import StandIn, environment, stand_in
+from helpers.moments import flip
 from peft import PeftModel
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM
@@ -36,33 +37,22 @@ from lib.run.manifest import MANIFEST, problems, read_manifest
 from lib.run.outbox import OUTBOX, name_of, revision_of, waiting
 
 ROOT = Path(__file__).parents[2]
-TEMPLATE = (
-    "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|im_end|>{% endfor %}"
-    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
-)
 CONFIG = {
     "run_name": "tiny",
     "output_dir": "runs",
     "seed": 1,
-    "model": {"name": "base", "backend": "plain", "max_seq_length": 64, "adapters": {"lora": {"r": 2, "alpha": 4}}},
+    "model": tiny.model(2, name="base"),
     "dataset": {"name": "rows.jsonl", "test_split_size": 6},
     "prompts": {"user": "{question}", "self_correction": "again"},
     "reward": {"fn": "my_reward.odd_digits", "accept_cut": True},
-    "generation": {
-        "max_prompt_length_attempt1": 8, "max_prompt_length_attempt2": 32,
-        "max_new_tokens_attempt1": 4, "max_new_tokens_attempt2": 4,
-        "temperature_schedule": {"end": 0.7, "steps": 5, "high_every": 3},
-    },
+    "generation": tiny.limits((8, 32), (4, 4), temperature_schedule={"end": 0.7, "steps": 5, "high_every": 3}),
     "curriculum": {
         "easy_pool": {"column": "kind", "values": ["easy"], "share": [[0, 0.5], [6, 0.25]]}, "weighting": {},
         "replay": {"share": 0.25, "warmup": 2, "capacity": 8, "value": "advantage"},
     },
     "optimizer": {"learning_rate": 0.02, "warmup_steps": 2, "schedule": "cosine"},
-    "train": {
-        "stage1_steps": 6, "stage2_steps": 6, "stage1_batch_size": 4, "stage2_batch_size": 4, "attempts_per_prompt": 2,
-        "revisions_per_attempt": 2, "micro_batch_tokens": 150, "kl_target": 0.01,
-        "checkpoint_every": 1, "resample_rounds": 1, "kl_sample": 0.5,
-    },
+    "train": tiny.stages((6, 6), 4, attempts_per_prompt=2, revisions_per_attempt=2, micro_batch_tokens=150,
+                         kl_target=0.01, checkpoint_every=1, resample_rounds=1, kl_sample=0.5),
     "eval": {"max_examples": 6, "temperature": 1.0, "greedy_too": True, "every_steps": 2},
 }  # fmt: skip
 REWARD = """
@@ -89,12 +79,8 @@ def template(tmp_path_factory) -> Path:
     scratch = FromScratch(architecture=architecture, characters="0123456789+agin", special_tokens=tokens)
     for saved in build(scratch, TEMPLATE, seed=0):
         saved.save_pretrained(folder / "base")
-    rows = [
-        {"question": f"{a}+{b}", "answer": str(a + b), "kind": "easy" if a < 3 else "hard"}
-        for a in range(6)
-        for b in range(5)
-    ]
-    write_rows(folder / "rows.jsonl", rows)
+    rows = tiny.sums(range(6), range(5))
+    write_rows(folder / "rows.jsonl", (row | {"kind": "easy" if row["question"] < "3" else "hard"} for row in rows))
     (folder / "my_reward.py").write_text(REWARD)
     return folder
 
@@ -123,12 +109,6 @@ def straight(template, tmp_path_factory) -> Run:
 
 
 # -- kill -9
-
-
-def flip(path: Path) -> None:
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 4
-    path.write_bytes(data)
 
 
 def test_killed_at_twenty_moments(mine, straight):

@@ -3,7 +3,6 @@ import json
 import math
 import re
 import shutil
-import sys
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise, product
@@ -14,9 +13,9 @@ import pytest
 import torch
 import yaml
 from conftest import after
-from helpers import naive
+from helpers import naive, tiny
 from helpers.leaves import accumulate, by_rollout, changed, rollouts_of
-from helpers.weights import move
+from helpers.tiny import gradients, logged, rows_in, score_run, share_of_digits, weights
 from safetensors.torch import load_file, save_file
 
 import evaluate
@@ -24,7 +23,7 @@ import report
 import train
 from data.builders import write_rows
 from lib.core.config import Optimizer, ScoreConfig, load
-from lib.core.errors import ConfigError, NumericError, OutOfMemory, run_script
+from lib.core.errors import ConfigError, NumericError, OutOfMemory
 from lib.model.logits import Around
 from lib.model.policy import Policy
 from lib.rl import losses as module
@@ -32,40 +31,16 @@ from lib.rl.batching import sequences
 from lib.rl.curriculum import Sampler
 from lib.rl.plan import stages_of
 from lib.rl.preview import preview
-from lib.rl.score import ScoreRun, kl_weights
+from lib.rl.score import kl_weights
 from lib.rl.step import learning_rate
 from lib.rl.task import load_data, load_task
 from lib.rl.tree import nodes, sample
 
-CONFIG = {
-    "run_name": "tiny",
-    "model": {"backend": "plain", "max_seq_length": 128, "adapters": {"lora": {"r": 4, "alpha": 8}}},
-    "dataset": {"name": "rows.jsonl", "test_split_size": 6},
-    "prompts": {"user": "{question}", "self_correction": "R"},
-    "reward": {"fn": "test_score.share_of_digits", "accept_cut": True},
-    "generation": {
-        "max_prompt_length_attempt1": 8, "max_prompt_length_attempt2": 64, "max_new_tokens_attempt1": 8,
-        "max_new_tokens_attempt2": 6,
-    },
-    "optimizer": {"learning_rate": 1e-2},
-    "train": {
-        "stage1_steps": 1, "stage2_steps": 1, "stage1_batch_size": 4, "stage2_batch_size": 4, "alpha": 2.0,
-        "attempts_per_prompt": 2, "revisions_per_attempt": 2,
-    },
-    "eval": {"max_examples": 4},
-}  # fmt: skip
-
-
-def share_of_digits(predictions):
-    return [sum(map(str.isdigit, text)) / max(len(text), 1) for text in predictions]
+folder = tiny.folder(tiny.SCORE)
 
 
 def begins_with_a_digit(predictions):
     return [float(text[:1].isdigit()) for text in predictions]
-
-
-def nothing(predictions):
-    return [0.1] * len(predictions)
 
 
 def huge(predictions):
@@ -80,31 +55,6 @@ def one_too_few(predictions):
     return [1.0] * (len(predictions) - 1)
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch, tiny_folder):
-    monkeypatch.chdir(tmp_path)
-    rows = [{"question": f"{a}+{b}", "answer": str(a + b)} for a in range(5) for b in range(5)]
-    write_rows(Path("rows.jsonl"), rows)
-    config = {**CONFIG, "model": {**CONFIG["model"], "name": str(tiny_folder)}}
-    Path("tiny.yaml").write_text(yaml.safe_dump(config))
-    return tmp_path
-
-
-def make_run(*overrides, moved=0.0, **options):
-    """A run that has not been opened; `moved` takes the adapter away from its start."""
-    run = ScoreRun(load_task(load(ScoreConfig, Path("tiny.yaml"), list(overrides)), say=lambda text: None), **options)
-    move(run.policy.trainable, moved)
-    return run
-
-
-def weights(run):
-    return torch.cat([parameter.detach().flatten().clone() for parameter in run.policy.trainable])
-
-
-def gradients(run):
-    return torch.cat([parameter.grad.flatten().clone() for parameter in run.policy.trainable])
-
-
 def step(run, stage):
     run.progress.stage = stage
     plan_of_stage = run.stages[stage - 1]
@@ -112,25 +62,17 @@ def step(run, stage):
     return run.update(plan_of_stage, trees, run.credit(plan_of_stage, trees))
 
 
-def command(monkeypatch, capsys, *arguments):
-    """train.py as the command line runs it: its exit code and what it printed."""
-    monkeypatch.setattr(sys, "argv", ["train.py", "--config", "tiny.yaml", *arguments])
-    with pytest.raises(SystemExit) as caught:
-        run_script(train.main)
-    return caught.value.code, *capsys.readouterr()
-
-
-def logged(stream, run_name="tiny"):
-    return [json.loads(line) for line in Path(f"outputs/{run_name}/{stream}.jsonl").read_text().splitlines()]
+def command(capsys, *arguments):
+    return tiny.ended(train, capsys, "--config", "tiny.yaml", *arguments)
 
 
 # -- a whole run
 
 
-def test_a_run_learns_what_is_paid_and_leaves_what_it_promises(folder, monkeypatch, capsys):
+def test_a_run_learns_what_is_paid_and_leaves_what_it_promises(folder, capsys):
     steps = ("train.stage1_steps=6", "train.stage2_steps=12", "eval.every_steps=4")
     more = ("train.stage1_batch_size=16", "train.stage2_batch_size=16", "optimizer.learning_rate=0.03", "train.beta2=1")
-    code, out, err = command(monkeypatch, capsys, *steps, *more)
+    code, out, err = command(capsys, *steps, *more)
     assert (code, err) == (0, "")
     assert "pretrain" in out
     assert "after stage II" in out
@@ -176,46 +118,46 @@ def test_a_run_learns_what_is_paid_and_leaves_what_it_promises(folder, monkeypat
     assert (folder / "outputs/tiny/stage1/adapter_model.safetensors").is_file()
     assert (folder / "outputs/tiny/stage2/adapter_config.json").is_file()
 
-    code, _, err = command(monkeypatch, capsys, *steps, *more)
+    code, _, err = command(capsys, *steps, *more)
     assert (code, len(err.splitlines())) == (2, 1)
     assert "already holds a run" in err
 
     stage1 = "outputs/tiny/stage1"
     alone = ("--start-stage", "2", "--resume-adapter", stage1, "run_name=second", "train.stage2_steps=1")
-    code, _, err = command(monkeypatch, capsys, *alone)
+    code, _, err = command(capsys, *alone)
     assert (code, err) == (0, "")
     (row,) = logged("metrics", "second")
     assert row["stage"] == 2
     assert row["kl_attempt2"] > 0  # the reference is the base, not the adapter that the run started from
-    code, _, err = command(monkeypatch, capsys, *alone[:4], "run_name=third", "model.adapters.lora.r=2")
+    code, _, err = command(capsys, *alone[:4], "run_name=third", "model.adapters.lora.r=2")
     assert (code, len(err.splitlines())) == (2, 1)
     assert err.startswith(f"error: {stage1}: this adapter does not fit the model: ")
 
     shutil.copytree(yaml.safe_load(Path("tiny.yaml").read_text())["model"]["name"], "other")
     weights = {name: 2 * weight for name, weight in load_file("other/model.safetensors").items()}
     save_file(weights, "other/model.safetensors", {"format": "pt"})
-    code, _, err = command(monkeypatch, capsys, *alone[:4], "run_name=third", "model.name=other")
+    code, _, err = command(capsys, *alone[:4], "run_name=third", "model.name=other")
     assert (code, len(err.splitlines())) == (2, 1)
     assert err.startswith(f"error: '{stage1}' was trained on other weights than those of 'other', on ")
 
 
-def test_a_trial_run_empties_the_folder_of_another_trial_run_alone(folder, monkeypatch, capsys):
+def test_a_trial_run_empties_the_folder_of_another_trial_run_alone(folder, capsys):
     small = ("--smoke", "4", "train.stage1_steps=0")
     for _ in range(2):
-        assert command(monkeypatch, capsys, *small)[0] == 0
+        assert command(capsys, *small)[0] == 0
     Path("outputs/mine-smoke").mkdir(parents=True)
     Path("outputs/mine-smoke/notes.txt").write_text("of a year")
-    code, _, err = command(monkeypatch, capsys, *small, "run_name=mine")
+    code, _, err = command(capsys, *small, "run_name=mine")
     assert code == 2 and "outputs/mine-smoke: --smoke would empty this folder, but what is in it was not made" in err
     assert Path("outputs/mine-smoke/notes.txt").read_text() == "of a year"
     Path("outputs/file-smoke").touch()
-    code, _, err = command(monkeypatch, capsys, *small, "run_name=file")
+    code, _, err = command(capsys, *small, "run_name=file")
     assert code == 2 and "outputs/file-smoke: cannot be written (Not a directory)" in err
 
 
-def test_a_trial_run_deletes_nothing_that_was_named(folder, monkeypatch, capsys):
+def test_a_trial_run_deletes_nothing_that_was_named(folder, capsys):
     trial, adapter = ("--smoke", "4"), Path("outputs/tiny-smoke/stage1")
-    assert command(monkeypatch, capsys, *trial)[0] == 0
+    assert command(capsys, *trial)[0] == 0
     shutil.copy("rows.jsonl", "outputs/tiny-smoke/rows.jsonl")
     shutil.copy("tiny.yaml", "outputs/tiny-smoke/mine.yaml")
     shutil.copytree(yaml.safe_load(Path("tiny.yaml").read_text())["model"]["name"], "outputs/tiny-smoke/base")
@@ -227,36 +169,36 @@ def test_a_trial_run_deletes_nothing_that_was_named(folder, monkeypatch, capsys)
         (["--config", "outputs/tiny-smoke/mine.yaml"], "outputs/tiny-smoke/mine.yaml"),
     ]  # fmt: skip
     for options, path in needed:
-        code, _, err = command(monkeypatch, capsys, *trial, *options)
+        code, _, err = command(capsys, *trial, *options)
         assert (code, len(err.splitlines())) == (2, 1)
         assert f"outputs/tiny-smoke: --smoke would empty this folder, but {path} is in it and is needed" in err
         assert Path(path).exists()
     second = (*trial, "--start-stage", "2", "--resume-adapter", str(adapter))
-    code, _, err = command(monkeypatch, capsys, *second)
+    code, _, err = command(capsys, *second)
     assert code == 2 and "outputs/tiny-smoke/stage2 already holds stage II" in err and "run_name=tiny-stage2\n" in err
-    assert command(monkeypatch, capsys, *second, "run_name=tiny-stage2")[0] == 0
+    assert command(capsys, *second, "run_name=tiny-stage2")[0] == 0
     shutil.rmtree("outputs/tiny-smoke/stage2")
-    assert command(monkeypatch, capsys, *second)[0] == 0
+    assert command(capsys, *second)[0] == 0
     whens = [row["when"] for row in logged("evaluations", "tiny-smoke")]
     assert [when for when in whens if when != "step"] == ["pretrain", "after_stage1", "adapter", "after_stage2"]
 
 
-def test_a_trial_run_moves_weights_even_if_nothing_is_right(folder, monkeypatch, capsys):
-    code, out, _ = command(monkeypatch, capsys, "--smoke", "4", "train.stage1_steps=0", "reward.fn=test_score.nothing")
+def test_a_trial_run_moves_weights_even_if_nothing_is_right(folder, capsys):
+    code, out, _ = command(capsys, "--smoke", "4", "train.stage1_steps=0", "reward.fn=helpers.tiny.nothing")
     assert code == 0 and "train.overlong_buffer 0 -> " in out
-    steps = [json.loads(line) for line in Path("outputs/tiny-smoke/metrics.jsonl").read_text().splitlines()]
+    steps = rows_in("outputs/tiny-smoke/metrics.jsonl")
     assert [step["reward_attempt2"] for step in steps] == pytest.approx([0.1, 0.1])  # it is paid on top of that
     assert all(step["grad_norm"] > 0 for step in steps)
 
 
-def test_a_trial_run_fails_if_no_step_had_a_gradient(folder, monkeypatch, capsys):
+def test_a_trial_run_fails_if_no_step_had_a_gradient(folder, capsys):
     nothing_is_right = (
         "reward.format=boxed", "train.recipe=thinktwice", "train.followed_attempts=1", "train.stage1_steps=0",
         "train.stage2_steps=1",
     )  # fmt: skip
-    code, _, err = command(monkeypatch, capsys, "--smoke", "4", *nothing_is_right)
+    code, _, err = command(capsys, "--smoke", "4", *nothing_is_right)
     assert code == 3 and "tiny-smoke: the gradient was exactly zero in each of the 2 steps" in err
-    assert command(monkeypatch, capsys, *nothing_is_right)[0] == 0  # a run of many steps may go on
+    assert command(capsys, *nothing_is_right)[0] == 0  # a run of many steps may go on
 
 
 @pytest.mark.parametrize(
@@ -268,7 +210,7 @@ def test_answers_of_another_engine_are_weighed(folder, factor, choices, share):
         "train.sampler_correction.cap=2.0",
         *(f"train.sampler_correction.{choice}" for choice in choices or ()),
     )
-    run = make_run("train.beta1=0", "train.beta2=0", *(() if choices is None else correction), moved=0.3)
+    run = score_run("train.beta1=0", "train.beta2=0", *(() if choices is None else correction), moved=0.3)
     stage = run.stages[1]
     trees = run.sample(stage)
 
@@ -289,7 +231,7 @@ def test_answers_of_another_engine_are_weighed(folder, factor, choices, share):
 
 
 def test_a_step_of_which_the_correction_leaves_nothing_is_no_broken_adapter(folder):
-    run = make_run("train.beta1=0", "train.beta2=0", "train.sampler_correction.beyond=mask", moved=0.3)
+    run = score_run("train.beta1=0", "train.beta2=0", "train.sampler_correction.beyond=mask", moved=0.3)
 
     def likelier(_, answer):
         y = answer.completion
@@ -303,7 +245,7 @@ def test_a_step_of_which_the_correction_leaves_nothing_is_no_broken_adapter(fold
 
 def test_a_soft_prompt_that_waits_is_not_seen_by_the_optimizer(folder):
     soft = "model.adapters={soft_prompt: {tokens: 2, freeze_steps: 1}, ia3: {}}"
-    run = make_run(soft, "optimizer.weight_decay=0.1", "optimizer.learning_rate=0.1")
+    run = score_run(soft, "optimizer.weight_decay=0.1", "optimizer.learning_rate=0.1")
     vectors = run.policy.shelf.soft_prompt.vectors
     before = vectors.detach().clone()
     for number in range(2):
@@ -313,12 +255,12 @@ def test_a_soft_prompt_that_waits_is_not_seen_by_the_optimizer(folder):
         assert [int(state["step"]) for state in [run.step.optimizer.state[vectors]] if state] == [1][:number]
 
 
-def test_pretrain_measures_the_base(folder, monkeypatch):
+def test_pretrain_measures_the_base(folder):
     """A soft prompt is there before the first step, LoRA does nothing yet: both runs begin with the same texts."""
     soft = "model.adapters={lora: null, soft_prompt: {tokens: 3}}"
     texts, best = {}, {}
     for name, *overrides in (["lora"], ["soft", soft]):
-        run = make_run(f"run_name={name}", "train.keep_best=true", *overrides)
+        run = score_run(f"run_name={name}", "train.keep_best=true", *overrides)
         with run.open() as session:
             session.evaluate("pretrain")
             best[name] = session.checkpoints.best_of(1)
@@ -328,8 +270,7 @@ def test_pretrain_measures_the_base(folder, monkeypatch):
     measured = {}
     for name, *overrides in (["lora"], ["soft", soft]):
         options = ["--temperature", "1", "--output", f"{name}.jsonl", *overrides]
-        monkeypatch.setattr(sys, "argv", ["evaluate.py", "--config", "tiny.yaml", *options])
-        assert evaluate.main() == 0
+        assert tiny.call(evaluate, "--config", "tiny.yaml", *options) == 0
         row = json.loads(Path(f"{name}.jsonl").read_text())
         measured[name] = [row["when"], row["reward_attempt1"], row["reward_attempt2"]]
     assert measured["lora"] == measured["soft"]
@@ -337,17 +278,17 @@ def test_pretrain_measures_the_base(folder, monkeypatch):
 
 def test_a_chat_of_many_attempts_fits_with_its_instructions(folder):
     """Prompt and attempt 1 have 16 tokens, each of four more attempts 6, and before it r to ask for it."""
-    r = make_run().task.prompts.longest_retry
+    r = score_run().task.prompts.longest_retry
     tight = ("train.attempts=5", f"generation.max_prompt_length_attempt2={16 + r}")
-    make_run(*tight, f"model.max_seq_length={40 + 4 * r}")
+    score_run(*tight, f"model.max_seq_length={40 + 4 * r}")
     with pytest.raises(ConfigError, match=rf"got {39 + 4 * r}, but a chat may have {40 + 4 * r} tokens"):
-        make_run(*tight, f"model.max_seq_length={39 + 4 * r}")
+        score_run(*tight, f"model.max_seq_length={39 + 4 * r}")
 
 
 def test_an_attempt_that_was_cut_off_earns_nothing_unless_the_config_says_so(folder):
     strict, lenient = (
         [answer for node in nodes(run.sample(run.stages[1])) for answer in node.group.answers]
-        for run in (make_run("reward.accept_cut=false"), make_run())
+        for run in (score_run("reward.accept_cut=false"), score_run())
     )
     pairs = list(zip(strict, lenient, strict=True))
     assert {mine.completion.finished for mine, _ in pairs} == {True, False}
@@ -361,7 +302,7 @@ def test_an_attempt_that_was_cut_off_earns_nothing_unless_the_config_says_so(fol
 def test_attempts_that_were_cut_off_are_priced_or_left_out(folder):
     """Budgets are 8 and 6 tokens; the last three of each cost a third each. There are two revisions of each attempt."""
     choices = ("train.baseline=none", "train.overlong_buffer=3", "train.length_norm=token")
-    run, masking = make_run(*choices), make_run(*choices, "train.mask_truncated=true")
+    run, masking = score_run(*choices), score_run(*choices, "train.mask_truncated=true")
 
     def cut(n, answer):
         is_first, y = answer.following is not None, answer.completion
@@ -399,7 +340,7 @@ def test_a_token_weighs_the_same_in_both_attempts_and_what_the_base_wrote_is_not
     """Budgets are 8 and 6 tokens. With both rewards paid, one number for both attempts leaves their sum's gradient."""
 
     def credit(*choices):
-        run = make_run("train.revisions_per_attempt=1", *choices)
+        run = score_run("train.revisions_per_attempt=1", *choices)
         trees = run.sample(run.stages[1])
         rollouts = rollouts_of(trees)
         return rollouts, by_rollout(run.credit(run.stages[1], trees), rollouts)
@@ -415,12 +356,12 @@ def test_a_token_weighs_the_same_in_both_attempts_and_what_the_base_wrote_is_not
     assert weighed == pytest.approx([len(rollouts) / sum(written)] * len(written))
 
 
-def test_what_is_reported_and_what_is_chosen_by_share_no_question(folder, monkeypatch, capsys):
+def test_what_is_reported_and_what_is_chosen_by_share_no_question(folder, capsys):
     """Held out are 16 of 25 rows; 2 to 14 of them are looked at, three of these are to choose by."""
     more = ("dataset.test_split_size=16", "eval.rows=[2,14]", "eval.max_examples=7", "eval.step_examples=2")
     sampled = ("eval.temperature=1", "eval.samples_per_prompt=2", "eval.greedy_too=true")
     steps = ("train.stage1_steps=2", "train.stage2_steps=1", "eval.every_steps=1")
-    code, out, err = command(monkeypatch, capsys, *more, *sampled, *steps)
+    code, out, err = command(capsys, *more, *sampled, *steps)
     assert (code, err) == (0, "")
     rows = logged("evaluations")
     told = [(row["when"], row["temperature"], row["n"], row["prompts"]) for row in rows]
@@ -455,14 +396,14 @@ def test_what_is_reported_and_what_is_chosen_by_share_no_question(folder, monkey
     ) in out
 
 
-def test_rows_that_are_none_are_a_mistake(folder, monkeypatch, capsys):
+def test_rows_that_are_none_are_a_mistake(folder, capsys):
     for rows, said in (("[3,3]", "no row is from 3 and before 3"), ("[2,7]", "7 is beyond the 6 rows of dataset.test")):
-        code, _, err = command(monkeypatch, capsys, f"eval.rows={rows}")
+        code, _, err = command(capsys, f"eval.rows={rows}")
         assert code == 2 and said in err
 
 
 def test_control_tokens_and_unknown_characters_of_the_data_are_told(folder):
-    rows = [json.loads(line) for line in Path("rows.jsonl").read_text().splitlines()]
+    rows = rows_in("rows.jsonl")
     for row in rows[3:5]:
         row["question"] += "<|im_end|><|assistant|>"
     rows[9]["question"] = "1\xd72"
@@ -490,7 +431,7 @@ def test_a_model_that_is_sampled_batch_by_batch_is_told(folder, monkeypatch):
 @pytest.mark.parametrize("stage", [1, 2])
 @pytest.mark.parametrize("history", ["full", "answer_only"])
 def test_the_size_of_micro_batches_does_not_change_the_update(folder, stage, history):
-    run = make_run(f"prompts.history={history}", "train.length_norm=token", moved=0.2)
+    run = score_run(f"prompts.history={history}", "train.length_norm=token", moved=0.2)
     plan_of_stage = run.stages[stage - 1]
     credit = run.credit(plan_of_stage, run.sample(plan_of_stage))
     results = []
@@ -519,7 +460,7 @@ def test_the_size_of_micro_batches_does_not_change_the_update(folder, stage, his
 
 def test_the_gradient_is_that_of_the_equations(folder):
     """Eq. 4, term by term and sequence by sequence, with the models own logits and autograd over the vocabulary."""
-    run = make_run("train.kl=exact", "train.alpha=3", "train.beta1=0.5", "generation.temperature=0.8", moved=0.2)
+    run = score_run("train.kl=exact", "train.alpha=3", "train.beta1=0.5", "generation.temperature=0.8", moved=0.2)
     stage = run.stages[1]
     trees = run.sample(stage)
     rollouts, credit = rollouts_of(trees), run.credit(stage, trees)
@@ -578,7 +519,7 @@ HISTORIES = {
 @pytest.mark.parametrize("choices", ["train.kl=exact", "train.kl=k3", "train.base_first_attempts=0.5"])
 def test_the_update_is_that_of_a_forward_per_completion(folder, monkeypatch, stage, history, choices):
     """Shared trunks, packed micro-batches and the head's own derivative, or plain autograd: the same numbers."""
-    run = make_run(choices, *HISTORIES[history], "generation.temperature=0.8", moved=0.2)
+    run = score_run(choices, *HISTORIES[history], "generation.temperature=0.8", moved=0.2)
     stage = run.stages[stage - 1]
     trees = run.sample(stage)
     rollouts = rollouts_of(trees)
@@ -622,7 +563,7 @@ IDLE = {
 @pytest.mark.parametrize("idle", IDLE)
 def test_what_has_no_gradient_costs_no_forward(folder, monkeypatch, stage, history, idle):
     choices = ("reward.fn=test_score.begins_with_a_digit", "train.stage1_batch_size=8", "train.stage2_batch_size=8")
-    run = make_run(*choices, f"prompts.history={history}", *IDLE[idle], moved=0.2)
+    run = score_run(*choices, f"prompts.history={history}", *IDLE[idle], moved=0.2)
     stage = run.stages[stage - 1]
     trees = run.sample(stage)
     credit = run.credit(stage, trees)
@@ -652,7 +593,7 @@ def test_what_has_no_gradient_costs_no_forward(folder, monkeypatch, stage, histo
 
 def test_a_step_without_any_gradient_moves_nothing(folder):
     """Momentum alone would move the policy by what it learned before; of KL and entropy nothing is known."""
-    run = make_run("train.beta1=0")
+    run = score_run("train.beta1=0")
     with run.open():
         step(run, 2)
         before, trees = weights(run), run.sample(run.stages[1])
@@ -668,14 +609,14 @@ def test_prompts_without_an_advantage_get_others_beside_them(folder, stage):
     """Where the KL pulls, they stay in the mean; else the step is that of the others alone."""
     choices = ("train.resample_rounds=2", "train.beta2=0", "train.length_norm=token", "train.baseline=leave_one_out")
     for reward, prompts in (("nothing", 4 * 3), ("share_of_digits", 4)):
-        run = make_run(*choices, f"reward.fn=test_score.{reward}")
+        run = score_run(*choices, f"reward.fn=helpers.tiny.{reward}")
         trees = run.sample(run.stages[stage - 1])
         rollouts = rollouts_of(trees)
         assert len(rollouts) == 4 * prompts and len({r.row["question"] for r in rollouts}) == prompts
-        other = rollouts_of(make_run(f"reward.fn=test_score.{reward}").sample(run.stages[0]))
+        other = rollouts_of(score_run(f"reward.fn=helpers.tiny.{reward}").sample(run.stages[0]))
         assert other[0].y1.ids == rollouts[0].y1.ids
     for beta in (0.0, 0.1):
-        run = make_run(*choices, "reward.fn=test_score.begins_with_a_digit", f"train.beta1={beta}", moved=0.2)
+        run = score_run(*choices, "reward.fn=test_score.begins_with_a_digit", f"train.beta1={beta}", moved=0.2)
         stage_plan = run.stages[stage - 1]
         trees = run.sample(stage_plan)
         credit = run.credit(stage_plan, trees)
@@ -705,7 +646,7 @@ def test_a_sample_of_the_kl_is_exact_in_the_mean(folder, monkeypatch, stage):
     """Of halves one is drawn or the other: the mean of both steps is the step with all of it."""
     choices = ("reward.fn=test_score.begins_with_a_digit", "train.beta1=0.3", "train.stage1_batch_size=8",
                "train.stage2_batch_size=8")  # fmt: skip
-    whole, run = make_run(*choices, moved=0.2), make_run(*choices, "train.kl_sample=0.5", moved=0.2)
+    whole, run = score_run(*choices, moved=0.2), score_run(*choices, "train.kl_sample=0.5", moved=0.2)
     stage = run.stages[stage - 1]
     trees = run.sample(stage)
     half = torch.rand(16)
@@ -723,7 +664,7 @@ def test_a_sample_of_the_kl_is_exact_in_the_mean(folder, monkeypatch, stage):
     torch.testing.assert_close((first + second) / 2, expected, rtol=0, atol=1e-6)
     assert (one["loss"] + two["loss"]) / 2 == pytest.approx(numbers["loss"], abs=1e-6)
     with pytest.raises(ConfigError, match="a KL in the reward is of every attempt"):
-        make_run("train.kl_sample=0.5", "train.kl=k1_in_reward")
+        score_run("train.kl_sample=0.5", "train.kl=k1_in_reward")
 
 
 CHOICES = [
@@ -742,7 +683,7 @@ CHOICES = [
 
 @pytest.mark.parametrize("choice", CHOICES)
 def test_every_choice_takes_a_step_in_both_stages(folder, choice):
-    run = make_run(choice)
+    run = score_run(choice)
     with run.open():
         for stage in (1, 2):
             before = weights(run)
@@ -755,7 +696,7 @@ def test_every_choice_takes_a_step_in_both_stages(folder, choice):
 
 
 def test_none_and_one_by_one_is_plain_reinforce(folder):
-    run = make_run("train.baseline=none", "train.attempts_per_prompt=1", "train.revisions_per_attempt=1")
+    run = score_run("train.baseline=none", "train.attempts_per_prompt=1", "train.revisions_per_attempt=1")
     trees = run.sample(run.stages[1])
     rollouts = rollouts_of(trees)
     credit = by_rollout(run.credit(run.stages[1], trees), rollouts)
@@ -768,10 +709,10 @@ def test_none_and_one_by_one_is_plain_reinforce(folder):
 def test_k1_in_the_reward_is_the_kl_of_the_sampled_text(folder):
     """With B = 0 it is zero; after a move the advantage without baseline is r - beta * sum of log pi - log ref."""
     choices = ("train.kl=k1_in_reward", "train.baseline=none", "train.beta1=0.5", "train.beta2=0.25")
-    still = make_run(*choices)
+    still = score_run(*choices)
     credit = still.credit(still.stages[0], still.sample(still.stages[0]))
     assert (credit.advantage[credit.turn == 1] == 0).all()
-    run = make_run(*choices, moved=0.2)
+    run = score_run(*choices, moved=0.2)
     trees = run.sample(run.stages[0])
     rollouts = rollouts_of(trees)
     credit = by_rollout(run.credit(run.stages[0], trees), rollouts)
@@ -790,7 +731,7 @@ def test_k1_in_the_reward_is_the_kl_of_the_sampled_text(folder):
 
 
 def test_a_shared_first_attempt_is_trained_once(folder):
-    run = make_run("train.revisions_per_attempt=3")
+    run = score_run("train.revisions_per_attempt=3")
     trees = run.sample(run.stages[0])
     rollouts, found = rollouts_of(trees), nodes(trees)
     assert len(rollouts) == 4 * 2 * 3
@@ -825,7 +766,7 @@ def test_a_shared_first_attempt_is_trained_once(folder):
 
 
 def test_first_attempts_of_the_base_are_context_alone(folder):
-    run = make_run("train.base_first_attempts=0.5", moved=0.4)
+    run = score_run("train.base_first_attempts=0.5", moved=0.4)
     trees = run.sample(run.stages[1])
     rollouts = rollouts_of(trees)
     by_base = torch.tensor([r.y1_by_base for r in rollouts])
@@ -848,7 +789,7 @@ def test_first_attempts_of_the_base_are_context_alone(folder):
 
 def test_whose_first_attempts_the_base_writes_is_drawn_by_lot(folder):
     """As often as the share says, whatever the processes: one prompt and two are drawn as three are."""
-    run = make_run("train.base_first_attempts=0.3", "train.attempts_per_prompt=2", "train.revisions_per_attempt=1")
+    run = score_run("train.base_first_attempts=0.3", "train.attempts_per_prompt=2", "train.revisions_per_attempt=1")
     prompts = [run.task.prompts.prompt(row) for row in run.task.train[:3]]
 
     def drawn(seed, start, end):
@@ -865,7 +806,7 @@ def test_whose_first_attempts_the_base_writes_is_drawn_by_lot(folder):
 @pytest.mark.parametrize("shared", [True, False])
 def test_the_gap_between_sampling_and_scoring_is_that_of_the_trained_tokens(folder, monkeypatch, shared):
     """Those of the base are none of them, and a first attempt of several revisions counts once."""
-    run = make_run("train.base_first_attempts=0.5", moved=0.4)
+    run = score_run("train.base_first_attempts=0.5", moved=0.4)
     monkeypatch.setattr(run.policy, "sharing_pays", lambda trunk, branches: shared)
     trees = run.sample(run.stages[1])
     rollouts = rollouts_of(trees)
@@ -885,9 +826,9 @@ def test_the_gap_between_sampling_and_scoring_is_that_of_the_trained_tokens(fold
     assert wrong["sampler_gap"] == pytest.approx(expected, abs=1e-5)
 
 
-def test_unpaid_first_attempts_promise_no_gradient(folder, monkeypatch):
+def test_unpaid_first_attempts_promise_no_gradient(folder):
     """All attempts 2 earn the same, and attempts 1 differ, but the base wrote them: an idle step, not a broken one."""
-    run = make_run("train.base_first_attempts=1", "train.beta1=0", "train.bonus_on=reward", "train.alpha=0")
+    run = score_run("train.base_first_attempts=1", "train.beta1=0", "train.bonus_on=reward", "train.alpha=0")
 
     def same(number, answer):
         is_first = answer.following is not None
@@ -906,10 +847,10 @@ def test_unpaid_first_attempts_promise_no_gradient(folder, monkeypatch):
 @pytest.mark.parametrize("resume", [False, True])
 def test_a_model_whose_log_probs_differ_is_refused_before_there_is_a_run(folder, monkeypatch, capsys, resume):
     if resume:
-        assert command(monkeypatch, capsys)[0] == 0
+        assert command(capsys)[0] == 0
     before = sorted((path, path.stat().st_mtime_ns) for path in Path("outputs").rglob("*"))
     monkeypatch.setattr("lib.model.policy.measure", lambda model: Around(after=1.5))
-    code, _, err = command(monkeypatch, capsys, *(["--resume"] if resume else []))
+    code, _, err = command(capsys, *(["--resume"] if resume else []))
     assert code == 2
     assert "of type qwen3, gives the tokens that it samples other log-probs than its own forward does" in err
     assert before == sorted((path, path.stat().st_mtime_ns) for path in Path("outputs").rglob("*"))
@@ -928,8 +869,8 @@ FAILURES = {
 
 
 @pytest.mark.parametrize(("mistake", "expected"), FAILURES.items())
-def test_a_mistake_is_one_sentence_and_a_documented_code(folder, monkeypatch, capsys, mistake, expected):
-    code, _, err = command(monkeypatch, capsys, mistake)
+def test_a_mistake_is_one_sentence_and_a_documented_code(folder, capsys, mistake, expected):
+    code, _, err = command(capsys, mistake)
     assert code == expected[0]
     assert expected[1] in err
     assert len(err.splitlines()) == 1
@@ -937,14 +878,14 @@ def test_a_mistake_is_one_sentence_and_a_documented_code(folder, monkeypatch, ca
 
 def test_a_schedule_or_a_pool_that_cannot_be_is_refused(folder):
     with pytest.raises(ConfigError, match=r"is above 1, where it begins"):
-        make_run("generation.temperature_schedule={end: 1.5}")
+        score_run("generation.temperature_schedule={end: 1.5}")
     with pytest.raises(ConfigError, match=r"curriculum.easy_pool.column: the data has no column 'kind'"):
         preview(load(ScoreConfig, Path("tiny.yaml"), ["curriculum.easy_pool={column: kind, values: [easy]}"]))
 
 
 def test_a_command_follows_every_checkpoint(folder, capsys):
     told = """bash -c 'ls {checkpoint}/adapter_model.safetensors && echo at {stage} {step} && exit {step}'"""
-    run = make_run(f"train.after_checkpoint={told}")
+    run = score_run(f"train.after_checkpoint={told}")
     with run.open() as session:
         session.save()
         run.progress.step = 1
@@ -956,47 +897,47 @@ def test_a_command_follows_every_checkpoint(folder, capsys):
     assert len(warned) == 1 and "ended with exit code 1" in " ".join(warned)
     for wrong in ("run {folder}", "run 'it", "run {}", "run {checkpoint:>9}", "run {stage.x}"):
         with pytest.raises(ConfigError, match=r"train.after_checkpoint: .*it may name \{checkpoint\}"):
-            make_run(f"train.after_checkpoint={json.dumps(wrong)}")
+            score_run(f"train.after_checkpoint={json.dumps(wrong)}")
 
 
 @pytest.mark.parametrize("text", ["Again: {question}", "It is not {answer}!", "Again: {qestion}"])
 def test_a_column_in_the_instruction_is_refused(folder, text):
     """It is the same for all rows: a column would reach the model as it stands."""
     with pytest.raises(ConfigError, match=r"prompts.self_correction: '\{\w+\}' looks like a column"):
-        make_run(f"prompts.self_correction={json.dumps(text)}")
+        score_run(f"prompts.self_correction={json.dumps(text)}")
 
 
 def test_braces_of_formulae_are_text(folder):
-    make_run(r"prompts.self_correction='In \boxed{answer}, as {n}.'")
+    score_run(r"prompts.self_correction='In \boxed{answer}, as {n}.'")
 
 
-def test_a_start_that_fails_before_its_first_checkpoint_leaves_no_run_behind(folder, monkeypatch, capsys):
+def test_a_start_that_fails_before_its_first_checkpoint_leaves_no_run_behind(folder, capsys):
     """The same command works once the reason is gone; behind a checkpoint it does not, without --resume."""
-    code, _, err = command(monkeypatch, capsys, "reward.fn=test_score.not_a_number")
+    code, _, err = command(capsys, "reward.fn=test_score.not_a_number")
     assert code == 3 and not Path("outputs/tiny/config.yaml").exists()
-    code, out, err = command(monkeypatch, capsys, "reward.fn=test_score.one_too_few", "--resume")
+    code, out, err = command(capsys, "reward.fn=test_score.one_too_few", "--resume")
     assert code == 2 and "nothing to resume from" in out and not Path("outputs/tiny/config.yaml").exists()
-    code, _, err = command(monkeypatch, capsys)
+    code, _, err = command(capsys)
     assert (code, err) == (0, "")
     assert [row["when"] for row in logged("evaluations")] == ["pretrain", "after_stage1", "after_stage2"]
-    code, _, err = command(monkeypatch, capsys)
+    code, _, err = command(capsys)
     assert code == 2 and "already holds a run" in err
 
 
-def test_a_warm_start_by_a_config_key_goes_with_resume(folder, monkeypatch, capsys):
+def test_a_warm_start_by_a_config_key_goes_with_resume(folder, capsys):
     """So deploy/slurm.sh and deploy/sky.yaml can start one, which always resume."""
-    assert command(monkeypatch, capsys, "train.stage2_steps=0")[0] == 0
+    assert command(capsys, "train.stage2_steps=0")[0] == 0
     warm = ("run_name=next", "model.adapter=outputs/tiny/stage1", "--resume")
-    code, out, _ = command(monkeypatch, capsys, *warm)
+    code, out, _ = command(capsys, *warm)
     assert code == 0 and "nothing to resume from: starting" in out and len(logged("metrics", "next")) == 2
-    code, out, _ = command(monkeypatch, capsys, *warm)
+    code, out, _ = command(capsys, *warm)
     assert code == 0 and "this run is finished: nothing is left to do" in out
 
 
 @pytest.mark.parametrize(("without", "left"), [(1, 2), (2, 1)])
-def test_a_stage_without_steps_is_none(folder, monkeypatch, capsys, without, left):
+def test_a_stage_without_steps_is_none(folder, capsys, without, left):
     options = f"train.stage{without}_steps=0", f"train.stage{left}_steps=2", "eval.every_steps=1"
-    code, out, _ = command(monkeypatch, capsys, *options)
+    code, out, _ = command(capsys, *options)
     assert code == 0
     assert re.findall(r"^after stage (I+) ", out, re.M) == ["I" * left]  # of the table
     whens = [(row["when"], row["stage"], row["step"]) for row in logged("evaluations")]
@@ -1005,31 +946,31 @@ def test_a_stage_without_steps_is_none(folder, monkeypatch, capsys, without, lef
     assert sorted(path.name for path in Path("outputs/tiny").glob("stage*")) == [f"stage{left}"]
     assert Path("outputs/tiny/best").resolve().parent == Path(f"outputs/tiny/stage{left}").resolve()
     for more in ([], [f"train.stage{without}_steps=2", "--allow-config-change"]):
-        code, out, _ = command(monkeypatch, capsys, *options, "--resume", *more)
+        code, out, _ = command(capsys, *options, "--resume", *more)
         assert code == 0 and "this run is finished: nothing is left to do" in out and "left: " not in out
     assert len(logged("evaluations")) == 3
     before = Path("outputs/tiny/config.yaml").read_bytes()
     longer = *options, f"train.stage{left}_steps=3", "--resume", "--allow-config-change"
-    code, _, err = command(monkeypatch, capsys, *longer)
+    code, _, err = command(capsys, *longer)
     assert code == 2 and "this run is finished, after 2 steps of its last stage, not 3: restore" in err
     assert Path("outputs/tiny/config.yaml").read_bytes() == before
     more = "--start-stage", "2", "--resume-adapter", f"outputs/tiny/stage{left}"
-    code, _, err = command(monkeypatch, capsys, *more, "run_name=other", "train.stage2_steps=0")
+    code, _, err = command(capsys, *more, "run_name=other", "train.stage2_steps=0")
     assert code == 2 and "--start-stage 2: stage II has no steps" in err
 
 
-def test_a_damaged_config_of_a_run_is_one_sentence(folder, monkeypatch, capsys):
-    assert command(monkeypatch, capsys, "train.stage2_steps=0")[0] == 0
+def test_a_damaged_config_of_a_run_is_one_sentence(folder, capsys):
+    assert command(capsys, "train.stage2_steps=0")[0] == 0
     path = Path("outputs/tiny/config.yaml")
     whole = path.read_text()
     for damaged in (whole[:200], "", "a: &x [*x]", whole.replace("model:", "\0"), "- 1", "a: " + "[" * 3000):
         path.write_text(damaged)
-        code, _, err = command(monkeypatch, capsys, "train.stage2_steps=0", "--resume")
+        code, _, err = command(capsys, "train.stage2_steps=0", "--resume")
         assert (code, len(err.splitlines())) == (2, 1)
         assert err.startswith(
             ("error: the config of this run is damaged (outputs/tiny/config.yaml", f"error: {path}: ")
         )
-    code, *_ = command(monkeypatch, capsys, "train.stage2_steps=0", "--resume", "--allow-config-change")
+    code, *_ = command(capsys, "train.stage2_steps=0", "--resume", "--allow-config-change")
     assert code == 0 and path.read_text() == whole
 
 
@@ -1037,7 +978,7 @@ def test_a_gradient_of_zero_stops_the_run(folder, monkeypatch, capsys):
     nothing = torch.zeros(1, dtype=torch.bool)
     monkeypatch.setattr(module, "policy_loss", lambda recipe, logp, *rest: (0 * logp, nothing.expand_as(logp)))
     monkeypatch.setattr(module, "kl_per_token", lambda kind, logp, *rest: 0 * logp)
-    code, _, err = command(monkeypatch, capsys)
+    code, _, err = command(capsys)
     assert code == 3
     assert "the gradient is exactly zero although rewards differ" in err
 
@@ -1055,11 +996,11 @@ def spoil(monkeypatch, times):
 
 
 def test_a_loss_that_is_not_finite_stops_or_is_skipped(folder, monkeypatch):
-    stopping = make_run("run_name=stopping")
+    stopping = score_run("run_name=stopping")
     spoil(monkeypatch, 1)
     with stopping.open(), pytest.raises(NumericError, match="stage 1 step 1: loss nan"):
         step(stopping, 1)
-    skipping = make_run("run_name=skipping", "train.on_non_finite=skip")
+    skipping = score_run("run_name=skipping", "train.on_non_finite=skip")
     before = weights(skipping)
     spoil(monkeypatch, 2)
     with skipping.open():
@@ -1076,7 +1017,7 @@ def test_a_loss_that_is_not_finite_stops_or_is_skipped(folder, monkeypatch):
 
 @pytest.mark.parametrize("choice", ["train.alpha=1e30", "train.alpha=1e300", "reward.fn=test_score.huge"])
 def test_rewards_beyond_measure_are_not_blamed_on_the_learning_rate(folder, choice):
-    run = make_run(choice, "train.bonus_on=reward")
+    run = score_run(choice, "train.bonus_on=reward")
     with (
         run.open(),
         pytest.raises(NumericError, match=r"advantages of up to .*; scale the reward, or lower train\.alpha"),
@@ -1085,7 +1026,7 @@ def test_rewards_beyond_measure_are_not_blamed_on_the_learning_rate(folder, choi
 
 
 def test_rewards_that_never_differ_warn_or_stop(folder, capsys):
-    run = make_run("reward.fn=test_score.nothing", "train.identical_rewards_warning=2", "run_name=warned")
+    run = score_run("reward.fn=helpers.tiny.nothing", "train.identical_rewards_warning=2", "run_name=warned")
     with run.open():
         before = weights(run)
         step(run, 1)
@@ -1096,8 +1037,8 @@ def test_rewards_that_never_differ_warn_or_stop(folder, capsys):
             in capsys.readouterr().out
         )
         assert torch.equal(weights(run), before)  # at the reference nothing pulls
-    run = make_run(
-        "reward.fn=test_score.nothing", "train.identical_rewards_warning=1", "train.stop_on_identical_rewards=true"
+    run = score_run(
+        "reward.fn=helpers.tiny.nothing", "train.identical_rewards_warning=1", "train.stop_on_identical_rewards=true"
     )
     with run.open(), pytest.raises(NumericError, match="check the reward, the extractor"):
         step(run, 1)
@@ -1128,10 +1069,10 @@ def run_out_of_memory(run, monkeypatch, above, times, fail=no_room_on_a_cpu, fir
 
 @pytest.mark.parametrize("fail", [no_room_on_a_cpu, no_room_on_a_gpu])
 def test_out_of_memory_halves_the_micro_batch_and_not_the_update(folder, monkeypatch, capsys, fail):
-    plain = make_run("train.micro_batch_tokens=128", "optimizer.learning_rate=1e-4", "run_name=plain")
+    plain = score_run("train.micro_batch_tokens=128", "optimizer.learning_rate=1e-4", "run_name=plain")
     with plain.open():
         expected = step(plain, 1)
-    run = make_run("train.micro_batch_tokens=128", "optimizer.learning_rate=1e-4")
+    run = score_run("train.micro_batch_tokens=128", "optimizer.learning_rate=1e-4")
     calls = run_out_of_memory(run, monkeypatch, above=64, times=1, fail=fail)
     with run.open():
         row = step(run, 1)
@@ -1145,7 +1086,7 @@ def test_out_of_memory_halves_the_micro_batch_and_not_the_update(folder, monkeyp
 
 def test_out_of_memory_halves_the_micro_batch_that_failed(folder, monkeypatch):
     """It holds the whole step, far below the config's number, half of which would change nothing."""
-    run = make_run("train.micro_batch_tokens=100000")
+    run = score_run("train.micro_batch_tokens=100000")
     credit = run.credit(run.stages[1], run.sample(run.stages[1]))
     (batch,) = run.step.batches(credit.nodes, credit.learned.__getitem__)
     run_out_of_memory(run, monkeypatch, above=batch.inputs.ids.numel() - 1, times=99, first=1)
@@ -1154,7 +1095,7 @@ def test_out_of_memory_halves_the_micro_batch_that_failed(folder, monkeypatch):
 
 
 def test_out_of_memory_twice_names_the_knobs(folder, monkeypatch):
-    run = make_run("train.micro_batch_tokens=128")
+    run = score_run("train.micro_batch_tokens=128")
     run_out_of_memory(run, monkeypatch, above=0, times=99)
     with run.open(), pytest.raises(OutOfMemory, match=r"\d tokens: lower train\.micro_batch_tokens below") as caught:
         step(run, 1)
@@ -1165,7 +1106,7 @@ def test_out_of_memory_twice_names_the_knobs(folder, monkeypatch):
 
 
 def test_beta2_adapts_in_stage_1_alone(folder):
-    run = make_run("train.kl_target=0.1", "train.stage1_steps=2")
+    run = score_run("train.kl_target=0.1", "train.stage1_steps=2")
     with run.open():
         row = step(run, 1)
         assert (row["kl_attempt1"], row["beta_attempt1"]) == (0, pytest.approx(0.11))
@@ -1191,7 +1132,7 @@ def test_the_learning_rate_by_hand(schedule, expected):
 
 
 def test_each_stage_has_its_own_schedule_and_a_fresh_optimizer(folder):
-    run = make_run("optimizer.warmup_steps=1")
+    run = score_run("optimizer.warmup_steps=1")
     with run.open():
         for stage in run.session.remaining():
             assert len(run.step.optimizer.state) == 0
@@ -1201,7 +1142,7 @@ def test_each_stage_has_its_own_schedule_and_a_fresh_optimizer(folder):
 
 
 def test_adamw_in_8_bits_takes_a_step(folder):
-    run = make_run("optimizer.name=adamw_8bit")
+    run = score_run("optimizer.name=adamw_8bit")
     with run.open():
         before = weights(run)
         for stage in run.session.remaining():
@@ -1249,7 +1190,7 @@ def test_a_sampler_goes_on_where_its_state_was_taken():
 def test_three_attempts_are_learned_as_the_equations_say(folder):
     """Every answer in a text of its own, with plain autograd; a correction earns alpha times what it has gained."""
     more = ("train.attempts=3", "train.kl=exact", "train.bonus_on=reward", "generation.temperature=0.8")
-    run = make_run(*more, "train.beta1=0.5", moved=0.2)
+    run = score_run(*more, "train.beta1=0.5", moved=0.2)
     stage = run.stages[1]
     trees = run.sample(stage)
     credit = run.credit(stage, trees)
@@ -1293,13 +1234,13 @@ def parent_of(credit, number):
     return owner_of(credit, number).parent
 
 
-def test_a_run_of_three_attempts_shows_them_everywhere(folder, monkeypatch, capsys):
-    code, out, err = command(monkeypatch, capsys, "train.attempts=3", "--dry-run", "optimizer.learning_rate=5e-6")
+def test_a_run_of_three_attempts_shows_them_everywhere(folder, capsys):
+    code, out, err = command(capsys, "train.attempts=3", "--dry-run", "optimizer.learning_rate=5e-6")
     assert (code, err) == (0, "")
     assert "8 + 16 + 16 completions" in out and "later attempts are paid" in out and "to attempt 3" in out
     assert "advice" in out and "5e-06 is a rate for full fine-tuning" in out
     sampled = ("eval.temperature=1", "eval.samples_per_prompt=2")
-    code, out, err = command(monkeypatch, capsys, "train.attempts=3", *sampled)
+    code, out, err = command(capsys, "train.attempts=3", *sampled)
     assert (code, err) == (0, "")
     rows, evaluations = logged("metrics"), logged("evaluations")
     for row in rows:
@@ -1312,10 +1253,7 @@ def test_a_run_of_three_attempts_shows_them_everywhere(folder, monkeypatch, caps
     assert all({"attempt1", "attempt2", "attempt3", "match3", "length3"} <= set(row) for row in texts)
     assert re.search(r"attempt 1\s+attempt 2\s+attempt 3\s+delta", out)
     assert re.search(r"attempt 1 [\d.]+  attempt 2 [\d.]+  attempt 3 [\d.]+ \(", out)
-    monkeypatch.setattr(sys, "argv", ["report.py", "outputs/tiny"])
-    with pytest.raises(SystemExit) as caught:
-        run_script(report.main)
-    assert caught.value.code == 0
+    tiny.printed(report, capsys, "outputs/tiny")
     page = Path("outputs/tiny/report.html").read_text()
     assert page.count("attempt 3") > 3 and "Attempt 3 is right on" in page
 

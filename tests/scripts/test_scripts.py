@@ -20,6 +20,8 @@ import numpy as np
 import pytest
 import yaml
 from conftest import chatterbox
+from helpers import tiny
+from helpers.tiny import rows_in
 
 import collect_rollouts
 import evaluate
@@ -55,16 +57,15 @@ def sevens(tmp_path_factory):
 
 RIDDLES = {
     "run_name": "riddles",
-    "model": {"backend": "plain", "max_seq_length": 256, "adapters": {"lora": {"r": 4, "alpha": 8}}},
+    "model": tiny.model(4, 256),
     "dataset": {"name": "riddles.csv", "target_field": "solution", "test_split_size": 48},
     "prompts": {"system": "Guess.", "user": "{riddle}?", "self_correction": "Guess again."},
     "reward": {"fn": "riddle_scores.warm", "answer_extractor": "riddle_scores.guess"},
-    "generation": {"max_prompt_length_attempt1": 64, "max_prompt_length_attempt2": 128, "max_new_tokens_attempt1": 8,
-                   "max_new_tokens_attempt2": 8},
+    "generation": tiny.limits(prompts=(64, 128), answers=(8, 8)),
     "optimizer": {"learning_rate": 0.003},
-    "train": {"stage1_steps": 8, "stage2_steps": 8, "stage1_batch_size": 8, "stage2_batch_size": 8, "beta2": 0.01},
+    "train": tiny.stages((8, 8), 8, beta2=0.01),
     "eval": {"max_examples": 48, "temperature": 1.0, "samples_per_prompt": 4},
-}  # fmt: skip
+}
 GUESSES = {
     **RIDDLES,
     "run_name": "guesses",
@@ -95,7 +96,7 @@ def riddles(sevens, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.syspath_prepend(str(folder))
-        assert call(patch, train, "--config", "riddles.yaml") == 0
+        assert tiny.call(train, "--config", "riddles.yaml") == 0
     return folder
 
 
@@ -107,7 +108,7 @@ def guesses(riddles):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(riddles)
         patch.syspath_prepend(str(riddles))
-        assert call(patch, rl_train_gspo_selfplay, "--config", "guesses.yaml") == 0
+        assert tiny.call(rl_train_gspo_selfplay, "--config", "guesses.yaml") == 0
     return riddles / "outputs/guesses"
 
 
@@ -116,15 +117,6 @@ def inside(riddles, monkeypatch):
     monkeypatch.chdir(riddles)
     monkeypatch.syspath_prepend(str(riddles))
     return riddles
-
-
-def call(patch, script, *arguments):
-    patch.setattr(sys, "argv", [f"{script.__name__}.py", *map(str, arguments)])
-    return script.main()
-
-
-def read(path):
-    return [json.loads(line) for line in Path(path).read_text().splitlines()]
 
 
 def write_answers(folder, answers):
@@ -148,7 +140,7 @@ def local(sevens, **more):
 
 
 def test_an_unseen_task_trains_by_yaml_alone(riddles):
-    rows = {row["when"]: row for row in read(riddles / "outputs/riddles/evaluations.jsonl")}
+    rows = {row["when"]: row for row in rows_in(riddles / "outputs/riddles/evaluations.jsonl")}
     assert list(rows) == ["pretrain", "after_stage1", "after_stage2"]
     assert rows["pretrain"]["n"] == 144
     low, high = rows["pretrain"]["acc_attempt1_ci95"]
@@ -175,7 +167,7 @@ def test_a_real_config_loads_and_shows_its_plan(name, sevens, tmp_path, monkeypa
     assert (config.train.alpha, config.train.beta1, config.train.beta2, config.seed) == (1.0, 0.01, 0.1, 3407)
     monkeypatch.chdir(tmp_path)
     write_answers(tmp_path, ["7"] * 24)
-    assert call(monkeypatch, train, "--config", ROOT / f"configs/{name}.yaml", "--dry-run", *local(sevens)) == 0
+    assert tiny.call(train, "--config", ROOT / f"configs/{name}.yaml", "--dry-run", *local(sevens)) == 0
     shown = capsys.readouterr().out
     steps = math.ceil(16 / config.train.stage2_batch_size)
     for text in (config.prompts.system.split(".")[0], "There might be an error in the solution above.", "[target: 7]",
@@ -189,8 +181,8 @@ def test_a_real_config_loads_and_shows_its_plan(name, sevens, tmp_path, monkeypa
 def test_a_real_config_runs_small(name, sevens, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     write_answers(tmp_path, ["7", "8"] * 12)
-    assert call(monkeypatch, train, "--config", ROOT / f"configs/{name}.yaml", "--smoke", 8, *local(sevens)) == 0
-    rows = read(tmp_path / f"outputs/score-{name}-smoke/evaluations.jsonl")
+    assert tiny.call(train, "--config", ROOT / f"configs/{name}.yaml", "--smoke", 8, *local(sevens)) == 0
+    rows = rows_in(tmp_path / f"outputs/score-{name}-smoke/evaluations.jsonl")
     assert {row["when"] for row in rows} == {"pretrain", "step", "after_stage1", "after_stage2"}
     if rows[0]["temperature"] == 0:
         assert rows[0]["n"] == 4 and 0 < rows[0]["acc_attempt1"] < 1  # it says 7, and half of all answers are 7
@@ -205,7 +197,7 @@ def test_without_network_one_sentence_says_what_to_do(tmp_path, monkeypatch):
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path)
     for name, source in (("gsm8k", "openai/gsm8k"), ("arithmetic", "./data/arithmetic")):
         with pytest.raises(ConfigError) as caught:
-            call(monkeypatch, train, "--config", ROOT / f"configs/{name}.yaml")
+            tiny.call(train, "--config", ROOT / f"configs/{name}.yaml")
         message = str(caught.value)
         assert source in message
         assert "give " in message
@@ -213,9 +205,9 @@ def test_without_network_one_sentence_says_what_to_do(tmp_path, monkeypatch):
         assert caught.value.exit_code == 2
 
 
-def test_train_profiles_as_many_steps_as_it_is_told(inside, monkeypatch, capsys):
+def test_train_profiles_as_many_steps_as_it_is_told(inside, capsys):
     short = ["run_name=profiled", "train.stage1_steps=3", "train.stage2_steps=1", "eval.max_examples=2"]
-    assert call(monkeypatch, train, "--config", "riddles.yaml", "--profile", 2, *short) == 0
+    assert tiny.call(train, "--config", "riddles.yaml", "--profile", 2, *short) == 0
     folder = Path("outputs/profiled/profile")
     events = json.loads(gzip.decompress((folder / "trace_rank0.json.gz").read_bytes()))["traceEvents"]
     found = Counter(event["name"] for event in events if event.get("cat") == "user_annotation")
@@ -228,7 +220,7 @@ def test_train_profiles_as_many_steps_as_it_is_told(inside, monkeypatch, capsys)
 # ---- evaluate.py
 
 
-def test_evaluate_reports_what_can_be_worked_out_on_paper(inside, sevens, tmp_path, monkeypatch, capsys):
+def test_evaluate_reports_what_can_be_worked_out_on_paper(inside, sevens, tmp_path, capsys):
     write_answers(tmp_path, ["7"] * 20 + ["8"] * 21 + ["9"] * 10)  # one that is 8 is not held out
     overrides = ["dataset.name=" + str(tmp_path / "rows.jsonl"), "dataset.target_field=answer",
                  "dataset.test_split_size=50", "prompts.user='{question}'", "reward.fn=exact_match",
@@ -245,8 +237,8 @@ def test_evaluate_reports_what_can_be_worked_out_on_paper(inside, sevens, tmp_pa
         "--output",
         tmp_path / "o.jsonl",
     ]
-    assert call(monkeypatch, evaluate, "--config", "riddles.yaml", *overrides, *options) == 0
-    greedy, sampled = read(tmp_path / "o.jsonl")
+    assert tiny.call(evaluate, "--config", "riddles.yaml", *overrides, *options) == 0
+    greedy, sampled = rows_in(tmp_path / "o.jsonl")
     assert [greedy[key] for key in ("when", "adapter", "temperature", "n", "prompts")] == ["pretrain", None, 0, 50, 50]
     assert [greedy[key] for key in ("acc_attempt1", "acc_attempt2", "delta", "i_to_c")] == [0.4, 0.4, 0, 0]
     assert "pass_at_k" not in greedy
@@ -274,24 +266,24 @@ def test_evaluate_reports_what_can_be_worked_out_on_paper(inside, sevens, tmp_pa
         assert text in shown
 
 
-def test_evaluate_repeats_the_last_evaluation_of_a_run(inside, tmp_path, monkeypatch, capsys):
+def test_evaluate_repeats_the_last_evaluation_of_a_run(inside, tmp_path, capsys):
     arguments = ["--config", "outputs/riddles/config.yaml", "--run", "outputs/riddles", "--temperature", 1]
-    assert call(monkeypatch, evaluate, *arguments, "--output", tmp_path / "new" / "o.jsonl") == 0
-    (again,) = read(tmp_path / "new" / "o.jsonl")
-    then = read("outputs/riddles/evaluations.jsonl")[-1]
+    assert tiny.call(evaluate, *arguments, "--output", tmp_path / "new" / "o.jsonl") == 0
+    (again,) = rows_in(tmp_path / "new" / "o.jsonl")
+    then = rows_in("outputs/riddles/evaluations.jsonl")[-1]
     assert again["adapter"] == "outputs/riddles/stage2"
     same = set(then) - {"time", "stage", "step", "selection"}
     assert {"when", "n", "acc_attempt1", "delta_ci95", "c_to_i", "mcnemar_p"} <= same
     assert {key: again[key] for key in same} == {key: then[key] for key in same}
 
 
-def test_evaluate_reports_single_answers(inside, guesses, tmp_path, monkeypatch, capsys):
+def test_evaluate_reports_single_answers(inside, guesses, tmp_path, capsys):
     write_answers(tmp_path, ["7"] * 20 + ["8"] * 21 + ["9"] * 10)  # one that is 8 is not held out
     overrides = [f"dataset.name={tmp_path / 'rows.jsonl'}", "dataset.target_field=answer", "reward.fn=exact_match",
                  "dataset.test_split_size=50", "prompts.user='{question}'", "eval.selection_examples=0"]  # fmt: skip
     options = ["--temperature", 0, 1, "--samples", 16, "--max-examples", 50, "--output", tmp_path / "o.jsonl"]
-    assert call(monkeypatch, evaluate, "--config", "guesses.yaml", *overrides, *options) == 0
-    greedy, sampled = read(tmp_path / "o.jsonl")
+    assert tiny.call(evaluate, "--config", "guesses.yaml", *overrides, *options) == 0
+    greedy, sampled = rows_in(tmp_path / "o.jsonl")
     about = ["when", "adapter", "temperature", "n", "prompts", "samples", "acc", "truncated", "unscored"]
     assert [greedy[key] for key in about] == ["pretrain", None, 0, 50, 50, 1, 0.4, 0, 0]
     assert [entry["pass"] for entry in greedy["pass_at_k"]] == [0.4]
@@ -315,7 +307,7 @@ def test_evaluate_reports_single_answers(inside, guesses, tmp_path, monkeypatch,
 
 
 def test_the_card_of_self_play_has_its_table(guesses):
-    rows = [json.loads(line) for line in (guesses / "evaluations.jsonl").read_text().splitlines()]
+    rows = rows_in(guesses / "evaluations.jsonl")
     card = (guesses / "stage1/README.md").read_text()
     assert "| | pass@1 | pass@4 | well-formed | games won | opponent |" in card.replace("|  |", "| |")
     for row, label in ((rows[0], "pretrain"), (rows[-1], "after training")):
@@ -323,13 +315,13 @@ def test_the_card_of_self_play_has_its_table(guesses):
     assert "- self-play\n" in card and "**Opponent:** earlier weights of the policy" in card
 
 
-def test_evaluate_repeats_the_last_evaluation_of_self_play(inside, guesses, tmp_path, monkeypatch):
+def test_evaluate_repeats_the_last_evaluation_of_self_play(inside, guesses, tmp_path):
     arguments = ["--config", guesses / "config.yaml", "--temperature", 1, "--output", tmp_path / "o.jsonl"]
-    assert call(monkeypatch, evaluate, *arguments, "--run", guesses) == 0
-    assert call(monkeypatch, evaluate, *arguments, "--adapter", guesses / "stage1/step_2") == 0
-    again, before = read(tmp_path / "o.jsonl")
+    assert tiny.call(evaluate, *arguments, "--run", guesses) == 0
+    assert tiny.call(evaluate, *arguments, "--adapter", guesses / "stage1/step_2") == 0
+    again, before = rows_in(tmp_path / "o.jsonl")
     assert (again["adapter"], again["samples"]) == (str(guesses / "stage1"), 4)
-    then, rates = read(guesses / "evaluations.jsonl")[-1], ("opponent_acc", "win_rate")
+    then, rates = rows_in(guesses / "evaluations.jsonl")[-1], ("opponent_acc", "win_rate")
     games = {"games", "wins", "losses", "missing_games", *rates, *(f"{rate}_ci95" for rate in rates)}
     same = set(then) - games - {"time", "step", "selection"}
     assert {"when", "stage", "n", "acc", "acc_ci95", "pass_at_k", "reward", "truncated"} <= same
@@ -338,11 +330,11 @@ def test_evaluate_repeats_the_last_evaluation_of_self_play(inside, guesses, tmp_
     assert before["reward"] != again["reward"]
 
 
-def test_evaluate_swaps_attempts(inside, tmp_path, monkeypatch, capsys):
+def test_evaluate_swaps_attempts(inside, tmp_path, capsys):
     options = ["--config", "outputs/riddles/config.yaml", "--run", "outputs/riddles", "--swap-attempts", "--samples", 3]
-    assert call(monkeypatch, evaluate, *options, "--rows", 4, 40, "--output", tmp_path / "o.jsonl") == 0
-    greedy, sampled = read("outputs/riddles/swaps.jsonl")
-    assert [greedy, sampled] == read(tmp_path / "o.jsonl")
+    assert tiny.call(evaluate, *options, "--rows", 4, 40, "--output", tmp_path / "o.jsonl") == 0
+    greedy, sampled = rows_in("outputs/riddles/swaps.jsonl")
+    assert [greedy, sampled] == rows_in(tmp_path / "o.jsonl")
     rows, left_out = greedy["rows"], greedy["rows_left_out"]
     assert (rows, greedy["n"], sampled["n"]) == ([4, 40], 36 - left_out, 3 * (36 - left_out))
     assert (sampled["when"], sampled["stage"], sampled["samples"]) == ("after_stage2", 2, 3)
@@ -359,28 +351,28 @@ def test_evaluate_swaps_attempts(inside, tmp_path, monkeypatch, capsys):
     assert f"rows 5 to 40 of what is held out without {left_out} that training chooses by" in shown
 
 
-def test_rows_are_those_of_the_run_or_those_that_are_asked_for(inside, tmp_path, monkeypatch):
+def test_rows_are_those_of_the_run_or_those_that_are_asked_for(inside, tmp_path):
     arguments = ["--config", "outputs/riddles/config.yaml", "--temperature", 0, "--output", tmp_path / "o.jsonl"]
     for more in ([], ["--rows", 0, 48], ["--rows", 8, 24], ["--rows", 8, 24, "--max-examples", 5]):
-        assert call(monkeypatch, evaluate, *arguments, *more) == 0
-    plain, whole, part, few = read(tmp_path / "o.jsonl")
+        assert tiny.call(evaluate, *arguments, *more) == 0
+    plain, whole, part, few = rows_in(tmp_path / "o.jsonl")
     assert {key: plain[key] for key in plain if key != "time"} == {key: whole[key] for key in whole if key != "time"}
     assert (plain["n"], plain["rows_left_out"], few["n"]) == (36, 12, 5)
     assert part["n"] + part["rows_left_out"] == 16 and part["n"] < 16
     for wrong in ((8, 8), (-1, 8), (0, 49)):
         with pytest.raises(ConfigError, match="expected two numbers, the first one lower, of at most 48"):
-            call(monkeypatch, evaluate, *arguments, "--rows", *wrong)
+            tiny.call(evaluate, *arguments, "--rows", *wrong)
 
 
-def test_no_majority_of_single_answers(inside, guesses, monkeypatch):
+def test_no_majority_of_single_answers(inside, guesses):
     with pytest.raises(
         ConfigError, match=r"second attempts, and guesses\.yaml is a config of single answers: leave it out"
     ):
-        call(monkeypatch, evaluate, "--config", "guesses.yaml", "--majority", "--samples", 4)
+        tiny.call(evaluate, "--config", "guesses.yaml", "--majority", "--samples", 4)
     with pytest.raises(
         ConfigError, match=r"--swap-attempts measures second attempts, and guesses\.yaml is a config of"
     ):
-        call(monkeypatch, evaluate, "--config", "guesses.yaml", "--swap-attempts")
+        tiny.call(evaluate, "--config", "guesses.yaml", "--swap-attempts")
 
 
 @pytest.mark.parametrize(
@@ -393,9 +385,9 @@ def test_no_majority_of_single_answers(inside, guesses, monkeypatch):
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )
-def test_the_config_of_another_script_is_one_sentence(inside, guesses, monkeypatch, script, config, owner, expected):
+def test_the_config_of_another_script_is_one_sentence(inside, guesses, script, config, owner, expected):
     with pytest.raises(ConfigError) as caught:
-        call(monkeypatch, script, "--config", config)
+        tiny.call(script, "--config", config)
     assert str(caught.value).startswith(f"{config}: this is a config of {owner}, expected one of {expected}: ")
     assert "\n" not in str(caught.value)
 
@@ -424,9 +416,9 @@ def test_the_newest_adapter_is_the_one_that_is_furthest(tmp_path):
         (["--output", "riddles.yaml/o.jsonl"], "cannot be written"),
     ],
 )
-def test_evaluate_explains_mistakes(inside, monkeypatch, arguments, message):
+def test_evaluate_explains_mistakes(inside, arguments, message):
     with pytest.raises(ConfigError, match=re.escape(message)):
-        call(monkeypatch, evaluate, "--config", "riddles.yaml", *arguments)
+        tiny.call(evaluate, "--config", "riddles.yaml", *arguments)
 
 
 def test_votes_by_hand():
@@ -460,9 +452,9 @@ def test_majority_and_pass_at_k_by_hand():
 
 
 @pytest.mark.parametrize("script", [train, collect_rollouts, evaluate, profile_run], ids=lambda script: script.__name__)
-def test_help_shows_commands_and_options(script, monkeypatch, capsys):
+def test_help_shows_commands_and_options(script, capsys):
     with pytest.raises(SystemExit) as caught:
-        call(monkeypatch, script, "--help")
+        tiny.call(script, "--help")
     assert caught.value.code == 0
     shown = capsys.readouterr().out
     assert f"python {script.__name__}.py --config configs/" in shown
@@ -493,9 +485,9 @@ def test_a_mistake_is_told_before_torch_is_imported(tmp_path):
 # ---- profile_run.py
 
 
-def test_profile_measures_thinking_budgets_and_prompts(inside, tmp_path, monkeypatch, capsys):
+def test_profile_measures_thinking_budgets_and_prompts(inside, tmp_path, capsys):
     arguments = ["--config", "riddles.yaml", "--n", 6, "--out", tmp_path, "generation.max_new_tokens_attempt1=100"]
-    assert call(monkeypatch, profile_run, *arguments) == 0
+    assert tiny.call(profile_run, *arguments) == 0
     report = json.loads((tmp_path / "profile_riddles.json").read_text())
     first, second = report["attempts"]["1"], report["attempts"]["2"]
     assert (report["n"], report["seed"], report["temperature"]) == (6, 42, 1.0)
@@ -517,10 +509,10 @@ def test_profile_measures_thinking_budgets_and_prompts(inside, tmp_path, monkeyp
     assert "generation.max_new_tokens_attempt1=64" in capsys.readouterr().out
 
 
-def test_profile_recommends_more_where_something_was_cut(inside, monkeypatch):
+def test_profile_recommends_more_where_something_was_cut(inside):
     overrides = ["generation.max_new_tokens_attempt1=3", "generation.max_prompt_length_attempt1=14",
                  "generation.max_prompt_length_attempt2=33"]  # fmt: skip
-    assert call(monkeypatch, profile_run, "--config", "riddles.yaml", "--n", 3, *overrides) == 0
+    assert tiny.call(profile_run, "--config", "riddles.yaml", "--n", 3, *overrides) == 0
     report = json.loads(Path("outputs/profile_riddles.json").read_text())
     trained = load_data(load(ScoreConfig, Path("riddles.yaml"), []))[0].train
     assert report["prompts"]["too_long"] == sum(len(row["riddle"]) > len("r9") for row in trained)  # r10? has 15 tokens
@@ -569,17 +561,17 @@ def script(name):
 def build_hard(patch, builder, sevens, sums, out, *options):
     config = ["--config", ROOT / "configs/arithmetic.yaml", "--out", out]
     rows = (f"dataset.name={sums}", "dataset.test_split_size=20")
-    return call(patch, builder, *config, f"model.name={sevens}", *rows, *options)
+    return tiny.call(builder, *config, f"model.name={sevens}", *rows, *options)
 
 
 def test_hard_questions_are_those_the_model_fails(builder, sevens, sums, tmp_path, monkeypatch, capsys):
     out = tmp_path / "hard"
     options = ["--train", 70, "--test", 15, "generation.batch_size=50"]
     assert build_hard(monkeypatch, builder, sevens, sums, out, *options) == 0
-    train_rows, test_rows = read(out / "train.jsonl"), read(out / "test.jsonl")
+    train_rows, test_rows = rows_in(out / "train.jsonl"), rows_in(out / "test.jsonl")
     assert (len(train_rows), len(test_rows)) == (70, 15)
-    assert {row["question"] for row in train_rows} <= {row["question"] for row in read(sums / "train.jsonl")}
-    assert {row["question"] for row in test_rows} <= {row["question"] for row in read(sums / "test.jsonl")}
+    assert {row["question"] for row in train_rows} <= {row["question"] for row in rows_in(sums / "train.jsonl")}
+    assert {row["question"] for row in test_rows} <= {row["question"] for row in rows_in(sums / "test.jsonl")}
     for row in train_rows + test_rows:
         a, b = map(int, re.findall(r"-?\d+", row["question"]))
         assert row["answer"] == str(a + b) != "7"
@@ -606,7 +598,7 @@ def test_truncated_answers_are_left_out_or_labelled(builder, sevens, sums, tmp_p
     with pytest.raises(ConfigError, match=r"only 0 of 81 .*0 right, 81 truncated"):
         build_hard(monkeypatch, builder, sevens, sums, tmp_path / "none", *options)
     assert build_hard(monkeypatch, builder, sevens, sums, tmp_path / "kept", *options, "--truncated", "keep") == 0
-    assert all(row["truncated"] for row in read(tmp_path / "kept/train.jsonl"))
+    assert all(row["truncated"] for row in rows_in(tmp_path / "kept/train.jsonl"))
     assert json.loads((tmp_path / "kept.json").read_text())["train"]["truncated_among_kept"] == 8
 
 
@@ -625,7 +617,7 @@ def test_the_shipped_arithmetic_is_right_and_hard_and_what_its_builder_makes(tmp
     pairs = Counter()
     for name, count in (("train", 2000), ("test", 500)):
         assert (tmp_path / f"{name}.jsonl").read_text() == (ROOT / f"data/arithmetic/{name}.jsonl").read_text()
-        rows = read(tmp_path / f"{name}.jsonl")
+        rows = rows_in(tmp_path / f"{name}.jsonl")
         assert len(rows) == count
         assert max(Counter((row["operation"], row["digits"]) for row in rows).values()) <= count / 6 + 1
         for row in rows:

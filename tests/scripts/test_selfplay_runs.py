@@ -22,7 +22,7 @@ import pytest
 import torch
 import yaml
 from conftest import long, part
-from helpers import forks, moments
+from helpers import forks, moments, tiny
 from helpers.server import CLIENT_LEFT, held, notes, serve
 
 from data.builders import write_rows
@@ -37,7 +37,7 @@ SCRIPT = Path(__file__).parents[2] / "rl_train_gspo_selfplay.py"
 STEPS, BATCH, HELD_OUT, KEY = 6, 4, 6, "a-secret-of-ours"
 CONFIG = {
     "run_name": "play", "output_dir": "runs", "seed": 1,
-    "model": {"name": "base", "backend": "plain", "max_seq_length": 112, "adapters": {"lora": {"r": 2, "alpha": 4}}},
+    "model": tiny.model(2, 112, name="base"),
     "dataset": {"name": "rows.jsonl", "test_split_size": HELD_OUT, "target_field": "answer"},
     "prompts": {"user": "{question}", "hinted": "{question} {hint}"},
     "reward": {"fn": "my_reward.ones_and_threes", "accept_cut": True},
@@ -71,8 +71,7 @@ def template(tiny_folder, tmp_path_factory) -> Path:
     """A folder with a random base model, rows and rewards: all that a run needs beside its config."""
     folder = tmp_path_factory.mktemp("template")
     (folder / "base").symlink_to(tiny_folder)
-    rows = [{"question": f"{a}+{b}", "answer": str(a + b)} for a in range(20, 26) for b in range(10, 15)]
-    write_rows(folder / "rows.jsonl", rows)
+    write_rows(folder / "rows.jsonl", tiny.sums(range(20, 26), range(10, 15)))
     (folder / "my_reward.py").write_text(REWARD)
     return folder
 

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import signal
-import sys
 import threading
 from collections import Counter
 
@@ -16,6 +15,7 @@ import yaml
 from conftest import fewer
 from helpers import forks
 from helpers.server import _Connection, answer, serve
+from helpers.tiny import call
 
 import evaluate
 from data.builders import write_rows
@@ -133,11 +133,9 @@ def task(tmp_path, monkeypatch):
     return tmp_path
 
 
-def measure(monkeypatch, url, *options):
+def measure(url, *options):
     """The card, and the folder of the run."""
-    words = ["--config", "task.yaml", "--url", url, "--model", "a/b", *options]
-    monkeypatch.setattr(sys, "argv", ["evaluate.py", *map(str, words)])
-    assert evaluate.main() == 0
+    assert call(evaluate, "--config", "task.yaml", "--url", url, "--model", "a/b", *options) == 0
     return card_in("outputs/sums-a-b")
 
 
@@ -155,9 +153,9 @@ def shares(card, name):
 
 
 @pytest.mark.parametrize("model", [repeats, gives_in, checks])
-def test_models_of_known_behaviour_get_the_right_card(task, monkeypatch, capsys, model):
+def test_models_of_known_behaviour_get_the_right_card(task, capsys, model):
     with Served(model) as server:
-        card = measure(monkeypatch, server.url)
+        card = measure(server.url)
         assert max(server.asked.values()) == 1  # all seeds differ
     shown = capsys.readouterr().out
     conditions = card["conditions"]
@@ -224,9 +222,9 @@ def test_luck_is_rarely_taken_for_more():
     assert alarms <= 0.05 * number + 3 * (0.05 * 0.95 * number) ** 0.5
 
 
-def test_what_is_planted_and_claimed_is_wrong_where_it_should_be(task, monkeypatch):
+def test_what_is_planted_and_claimed_is_wrong_where_it_should_be(task):
     with Served(repeats) as server:
-        measure(monkeypatch, server.url)
+        measure(server.url)
     texts = read_jsonl(task / "outputs/sums-a-b/transcripts.jsonl")[0]
     firsts = {text["question"]: text for text in texts if text["condition"] == "attempt1"}
     for text in texts:
@@ -273,18 +271,18 @@ def test_attempt_2_reads_the_reasoning_that_the_history_keeps(history, shown):
     assert {request.max_tokens for request in requests} == {512 + 100}
 
 
-def test_a_config_with_feedback_is_measured_without(task, monkeypatch, capsys):
+def test_a_config_with_feedback_is_measured_without(task, capsys):
     with Served(checks) as server:
-        measure(monkeypatch, server.url, "--max-examples", 4, "prompts.feedback=verdict", "prompts.stop=verdict")
+        measure(server.url, "--max-examples", 4, "prompts.feedback=verdict", "prompts.stop=verdict")
     assert "measured without feedback: prompts.feedback and prompts.stop do not apply" in capsys.readouterr().out
     texts = read_jsonl(task / "outputs/sums-a-b/transcripts.jsonl")[0]
     looks = [text["messages"][2]["content"] for text in texts if text["condition"] == "second_look"]
     assert looks == [LOOK] * 4
 
 
-def test_samples_of_a_question_are_one_cluster(task, monkeypatch):
+def test_samples_of_a_question_are_one_cluster(task):
     with Served(checks) as server:
-        card = measure(monkeypatch, server.url, "--samples", 3, "--max-examples", 20)
+        card = measure(server.url, "--samples", 3, "--max-examples", 20)
     assert (card["attempts"], card["prompts"], card["samples"]) == (60, 20, 3)
     texts = read_jsonl(task / "outputs/sums-a-b/transcripts.jsonl")[0]
     values = [float(text["match"]) for text in texts if text["condition"] == "attempt1"]
@@ -299,7 +297,7 @@ def lines_in(path):
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
-def test_a_killed_run_goes_on_and_asks_nothing_twice(task, monkeypatch):
+def test_a_killed_run_goes_on_and_asks_nothing_twice(task):
     folder = task / "outputs/sums-a-b"
     kept = folder / "replies.jsonl"
     options = ["--config", "task.yaml", "--model", "a/b", "servers.served.max_concurrency=4"]
@@ -326,14 +324,13 @@ def test_a_killed_run_goes_on_and_asks_nothing_twice(task, monkeypatch):
         assert process.exitcode == 143 and "continue with --resume" in output.read_text()
         assert 250 < lines_in(kept) == len(server.answered) < ROWS * 7
         before, requests = set(server.answered), server.asked.copy()
-        monkeypatch.setattr(sys, "argv", ["evaluate.py", "--url", server.url, *options])
         with pytest.raises(ConfigError, match="already holds a run: continue it with --resume"):
-            evaluate.main()
-        card = measure(monkeypatch, server.url, "servers.served.max_concurrency=4", "--resume")
+            call(evaluate, "--url", server.url, *options)
+        card = measure(server.url, "servers.served.max_concurrency=4", "--resume")
         assert all(server.asked[body] == requests[body] for body in before)
         assert len(server.answered) == ROWS * 7 and max(server.answered.values()) == 1
         total_asked = server.asked.total()
-        again = measure(monkeypatch, server.url, "--resume")  # all is there
+        again = measure(server.url, "--resume")  # all is there
         assert server.asked.total() == total_asked
     assert {**card, "time": 0} == {**again, "time": 0}
     assert answers_in(card) == ["the opposite", "no sign", "yes", "yes"]
@@ -357,7 +354,7 @@ def test_rows_without_a_reply_are_missing_and_never_wrong(task, monkeypatch, cap
     with Served(checks) as server:
         server.fault = fault
         monkeypatch.setattr(f"{__name__}.drawn", lambda question, seed: total(question))
-        card = measure(monkeypatch, server.url, "servers.served.max_retries=0")
+        card = measure(server.url, "servers.served.max_retries=0")
         answers = [int(row["answer"]) for row in read_jsonl(task / "data.jsonl")[0]]
         texts = read_jsonl(task / "outputs/sums-a-b/transcripts.jsonl")[0]
         targets = [int(text["target"]) for text in texts if text["condition"] == "attempt1"]
@@ -370,7 +367,7 @@ def test_rows_without_a_reply_are_missing_and_never_wrong(task, monkeypatch, cap
         assert all(row["acc_attempt1"] == row["acc_attempt2"] == 1 for row in card["conditions"].values())
         assert f"WARNING: {card['failures']} requests got no reply" in capsys.readouterr().out
         server.fault = lambda question, turns: None
-        card = measure(monkeypatch, server.url, "--resume")  # which asks for them again
+        card = measure(server.url, "--resume")  # which asks for them again
         assert card["failures"] == 0 and card["conditions"]["second_look"]["n"] == ROWS
         assert max(server.answered.values()) == 1
 
@@ -402,15 +399,13 @@ def test_a_model_is_measured_alike_here_and_behind_a_server(tiny, tmp_path, monk
         "prompts": {"user": "{question}", "self_correction": "bad? "},
         "reward": {"fn": "bits.even", "answer_extractor": "bits.parity", "target_extractor": "identity",
                    "accept_cut": True},
-        "generation": {"max_prompt_length_attempt1": 40, "max_prompt_length_attempt2": 120,
-                       "max_new_tokens_attempt1": 8, "max_new_tokens_attempt2": 8},
+        "generation": tiny.limits(prompts=(40, 120), answers=(8, 8)),
     }  # fmt: skip
     (tmp_path / "task.yaml").write_text(yaml.safe_dump(config))
-    words = ["evaluate.py", "--config", "task.yaml", "--temperature", "0"]
-    monkeypatch.setattr(sys, "argv", [*words, "--output", "here.jsonl"])
-    assert evaluate.main() == 0
+    words = ["--config", "task.yaml", "--temperature", "0"]
+    assert call(evaluate, *words, "--output", "here.jsonl") == 0
     with serve(tmp_path / "tiny", "--name", "a/b") as url:
-        there = measure(monkeypatch, url, "--temperature", "0")
+        there = measure(url, "--temperature", "0")
     [here] = read_jsonl(tmp_path / "here.jsonl")[0]
     second_look = there["conditions"]["second_look"]
     assert here["questions"] == there["questions"] and 0 < here["i_to_c"] < 1
@@ -418,11 +413,11 @@ def test_a_model_is_measured_alike_here_and_behind_a_server(tiny, tmp_path, monk
         assert (second_look[name], second_look[f"{name}_ci95"]) == (here[name], here[f"{name}_ci95"])
 
 
-def test_a_server_that_gives_no_reply_at_all_is_an_error(task, monkeypatch):
+def test_a_server_that_gives_no_reply_at_all_is_an_error(task):
     with Served(checks) as server:
         server.fault = lambda question, turns: FAULTS[1]
         with pytest.raises(ApiError, match=r"no attempt 1 got a reply .unavailable: HTTP 500"):
-            measure(monkeypatch, server.url, "servers.served.max_retries=0", "--max-examples", 8)
+            measure(server.url, "servers.served.max_retries=0", "--max-examples", 8)
     assert not list((task / "outputs").rglob("config.yaml"))  # so that the same command can start again
 
 
@@ -431,10 +426,10 @@ def test_the_key_is_sent_and_stands_in_no_file(task, monkeypatch, capsys):
     with Served(checks) as server:
         server.key = KEY
         with pytest.raises(ApiError, match="the key in api_key_env is refused, or none is named there"):
-            measure(monkeypatch, server.url)
+            measure(server.url)
         echo = answer(400, json.dumps({"error": {"message": f"refused for {KEY}"}}))
         server.fault = lambda question, turns: echo if total(question) % 10 == 3 else None
-        card = measure(monkeypatch, server.url, "servers.served.api_key_env=A_KEY")
+        card = measure(server.url, "servers.served.api_key_env=A_KEY")
     files = [path for path in task.rglob("*") if path.is_file()]
     assert card["failures"] and len(files) > 4
     assert not [path for path in files if KEY.encode() in path.read_bytes()]
@@ -458,19 +453,17 @@ def test_the_key_is_sent_and_stands_in_no_file(task, monkeypatch, capsys):
         (["--url", "http://a:9/v1", "--model", "m", "--rows", "50", "70"], "--rows 50 70: expected two numbers"),
     ],
 )  # fmt: skip
-def test_odd_command_lines_are_refused(task, monkeypatch, options, message):
-    monkeypatch.setattr(sys, "argv", ["evaluate.py", "--config", "task.yaml", *options])
+def test_odd_command_lines_are_refused(task, options, message):
     with pytest.raises(ConfigError, match=message):
-        evaluate.main()
+        call(evaluate, "--config", "task.yaml", *options)
     assert not (task / "outputs").exists()
 
 
-def test_a_config_of_single_answers_is_refused(task, monkeypatch):
+def test_a_config_of_single_answers_is_refused(task):
     config = {"run_name": "single", "model": {"name": "m"}, "dataset": {"name": "data.jsonl", "test_split_size": 10}}
     (task / "single.yaml").write_text(yaml.safe_dump(config | {"prompts": {"user": "{question}"}, "opponent": None}))
     words = ["--config", "single.yaml", "--url", "http://a:9/v1", "--model", "m"]
-    monkeypatch.setattr(sys, "argv", ["evaluate.py", *words])
     with pytest.raises(
         ConfigError, match=r"--url measures second attempts, and single\.yaml is a config of single answers"
     ):
-        evaluate.main()
+        call(evaluate, *words)

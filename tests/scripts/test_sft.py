@@ -3,13 +3,13 @@ import math
 import os
 import shutil
 import signal
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 import yaml
+from helpers.tiny import call
 
 import sft_train
 from lib.core.config import SFTConfig, load
@@ -67,9 +67,8 @@ def write_rows(rows):
         file.writelines(json.dumps(row) + "\n" for row in rows)
 
 
-def run(monkeypatch, *arguments):
-    monkeypatch.setattr(sys, "argv", ["sft_train.py", "--config", "tiny.yaml", *arguments])
-    return sft_train.main()
+def run(*arguments):
+    return call(sft_train, "--config", "tiny.yaml", *arguments)
 
 
 def trainer_of(*overrides):
@@ -146,8 +145,8 @@ def test_a_system_prompt_stands_before_chats_without_one(folder):
         trainer_of("dataset.test_split_size=0", "prompts.system=<|user|>", SYSTEM_TOKEN)
 
 
-def test_a_run_leaves_a_model_that_loads_and_has_learned(folder, monkeypatch, capsys):
-    assert run(monkeypatch, "train.eval_every=3", "train.steps=60") == 0
+def test_a_run_leaves_a_model_that_loads_and_has_learned(folder, capsys):
+    assert run("train.eval_every=3", "train.steps=60") == 0
     printed = capsys.readouterr()
     assert "«1<|im_end|>»<|user|>again<|im_end|>" in printed.out
     assert "step   60/60" in printed.out and "  0s left, until " in printed.out
@@ -171,11 +170,11 @@ def test_a_run_leaves_a_model_that_loads_and_has_learned(folder, monkeypatch, ca
     assert f": {rows[0]['loss']:.4f} in the first step, {rows[-1]['loss']:.4f} in the last." in card
     assert "library_name: transformers" in card and "| all weights | " in card
     with pytest.raises(ConfigError, match="already holds a run"):
-        run(monkeypatch)
+        run()
 
 
 def test_an_interrupted_run_goes_on_bit_for_bit(folder, monkeypatch, capsys):
-    assert run(monkeypatch, "run_name=straight", "dataset.test_split_size=0") == 0
+    assert run("run_name=straight", "dataset.test_split_size=0") == 0
     show = sft_train.show
 
     def show_then_terminate(*arguments):
@@ -183,14 +182,14 @@ def test_an_interrupted_run_goes_on_bit_for_bit(folder, monkeypatch, capsys):
         os.kill(os.getpid(), signal.SIGTERM)
 
     monkeypatch.setattr(sft_train, "show", show_then_terminate)
-    assert run(monkeypatch, "run_name=stopped", "dataset.test_split_size=0") == 143
+    assert run("run_name=stopped", "dataset.test_split_size=0") == 143
     assert "saved at step 1; continue with --resume, from outputs/stopped/stage1/step_1\n" in capsys.readouterr().out
     assert [row["step"] for row in logged("stopped")] == [1]
     assert not (folder / "outputs/stopped/final").exists()
     monkeypatch.setattr(sft_train, "show", show)
     with open("outputs/stopped/metrics.jsonl", "a") as file:
         file.write('{"step": 2, "a row": "after the checkpoint"}\n')
-    assert run(monkeypatch, "run_name=stopped", "dataset.test_split_size=0", "--resume") == 0
+    assert run("run_name=stopped", "dataset.test_split_size=0", "--resume") == 0
     assert "left: 5 steps of 4 sequences, 20 examples of " in capsys.readouterr().out
     assert logged("stopped") == logged("straight")
     straight, resumed = weights("straight"), weights("stopped")
@@ -208,25 +207,25 @@ def test_a_signal_while_a_step_is_logged_stops_after_it(folder, monkeypatch, cap
 
     monkeypatch.setattr(sft_train.Watch, "step", step_then_terminate)
     options = ("dataset.test_split_size=0", "train.checkpoint_every=0", "train.steps=6")
-    assert run(monkeypatch, *options) == 143
+    assert run(*options) == 143
     assert [row["step"] for row in logged("tiny")] == list(range(1, step + 1))
     checkpoints = [path.name for path in Path("outputs/tiny").glob("stage1/step_*")]
     assert checkpoints == (["step_2"] if step == 2 else [])  # the result is there after the last step
     assert Path("outputs/tiny/final").exists() == (step == 6)
     capsys.readouterr()
-    assert run(monkeypatch, *options, "--resume") == 0
+    assert run(*options, "--resume") == 0
     assert ("this run is finished" in capsys.readouterr().out) == (step == 6)
 
 
-def test_other_data_and_another_config_are_refused(folder, monkeypatch):
-    assert run(monkeypatch, "train.checkpoint_every=3", "train.steps=3") == 0
+def test_other_data_and_another_config_are_refused(folder):
+    assert run("train.checkpoint_every=3", "train.steps=3") == 0
     final = weights("tiny")
     with pytest.raises(ConfigError, match=r"train\.checkpoint_every: 3 -> 0"):
-        run(monkeypatch, "--resume", "train.steps=3")
+        run("--resume", "train.steps=3")
     write_rows(chat(number) for number in range(1, 21))
     for lost in ("nothing", "the result"):  # by whichever is there
         with pytest.raises(ConfigError, match=r"the training data has changed .*restore the data, or accept"):
-            run(monkeypatch, "train.checkpoint_every=3", "train.steps=3", "--resume")
+            run("train.checkpoint_every=3", "train.steps=3", "--resume")
         if lost == "nothing":
             assert all(torch.equal(final[name], tensor) for name, tensor in weights("tiny").items())
             shutil.rmtree("outputs/tiny/final")
@@ -248,14 +247,14 @@ def test_a_run_is_known_by_what_it_trains():
     assert sft_train.fingerprint_of([one, replace(other, is_exact=False)], []) in found
 
 
-def test_what_the_template_leaves_out_is_said_once(folder, monkeypatch, capsys):
+def test_what_the_template_leaves_out_is_said_once(folder, capsys):
     thought = [*chat(1)["messages"][:3], {"role": "assistant", "content": "2", "reasoning_content": "3"}]
     write_rows([chat(2), {"messages": thought}])
-    assert run(monkeypatch, "dataset.test_split_size=0", "train.steps=1") == 0
+    assert run("dataset.test_split_size=0", "train.steps=1") == 0
     assert "to train on: the chat template does not write reasoning in 1 turns, so" in capsys.readouterr().out
 
 
-def test_what_a_split_costs_is_said(folder, monkeypatch, capsys):
+def test_what_a_split_costs_is_said(folder, capsys):
     """The template deletes earlier answers: a row of 18 tokens becomes one of 8 and one of 17."""
     config = yaml.safe_load((folder / "tiny.yaml").read_text())
     config["model"]["chat_template"] = (
@@ -264,23 +263,23 @@ def test_what_a_split_costs_is_said(folder, monkeypatch, capsys):
     )
     (folder / "tiny.yaml").write_text(yaml.safe_dump(config))
     write_rows([chat(1)])
-    assert run(monkeypatch, "dataset.test_split_size=0", "train.steps=1") == 0
+    assert run("dataset.test_split_size=0", "train.steps=1") == 0
     said = capsys.readouterr().out
     assert "1 chats became 2 examples" in said and "; that costs 8 tokens, 32% of all" in said
 
 
-def test_a_model_from_nothing_needs_a_template(folder, monkeypatch):
+def test_a_model_from_nothing_needs_a_template(folder):
     config = yaml.safe_load((folder / "tiny.yaml").read_text())
     del config["model"]["chat_template"]
     (folder / "tiny.yaml").write_text(yaml.safe_dump(config))
     with pytest.raises(ConfigError, match=r"model\.chat_template: the tokenizer has none"):
-        run(monkeypatch)
+        run()
 
 
-def test_an_adapter_is_trained_on_a_loaded_base_and_resumed(folder, monkeypatch):
+def test_an_adapter_is_trained_on_a_loaded_base_and_resumed(folder):
     from safetensors.torch import load_file
 
-    assert run(monkeypatch, "run_name=base", "train.steps=1") == 0
+    assert run("run_name=base", "train.steps=1") == 0
     base = weights("base")
     arguments = [
         "run_name=adapter",
@@ -289,7 +288,7 @@ def test_an_adapter_is_trained_on_a_loaded_base_and_resumed(folder, monkeypatch)
         "model.adapters.lora.r=2",
     ]
     arguments += ["train.checkpoint_every=3"]
-    assert run(monkeypatch, *arguments) == 0
+    assert run(*arguments) == 0
     final = folder / "outputs/adapter/final"
     assert (final / "adapter_model.safetensors").exists() and not (final / "model.safetensors").exists()
     assert json.loads((final / "adapter_config.json").read_text())["r"] == 2
@@ -298,14 +297,14 @@ def test_an_adapter_is_trained_on_a_loaded_base_and_resumed(folder, monkeypatch)
     assert any(tensor.any() for name, tensor in adapter.items() if "lora_B" in name)  # it starts at zero
     shutil.rmtree(final)
     shutil.rmtree(folder / "outputs/adapter/stage1/step_6")
-    assert run(monkeypatch, *arguments, "--resume") == 0
+    assert run(*arguments, "--resume") == 0
     resumed = load_file(final / "adapter_model.safetensors")
     assert all(torch.equal(adapter[name], resumed[name]) for name in adapter)
 
 
-def test_turns_that_are_too_long_are_left_out_or_cut_and_counted(folder, monkeypatch, capsys):
+def test_turns_that_are_too_long_are_left_out_or_cut_and_counted(folder, capsys):
     """Sums of one digit make 18 tokens, those of two digits 20 and 21; the second answer ends the row."""
-    assert run(monkeypatch, "train.max_length=19", "train.steps=1") == 0
+    assert run("train.max_length=19", "train.steps=1") == 0
     printed = capsys.readouterr().out
     assert "10 of 16 examples have more than train.max_length = 19 tokens: the turns beyond are not trained" in printed
     assert "; 10 turns and 0 examples are lost" in printed
@@ -317,7 +316,7 @@ def test_turns_that_are_too_long_are_left_out_or_cut_and_counted(folder, monkeyp
     assert len(trainer_of("train.max_length=19", "train.truncation=cut").train_dataset) == 16
     for how in ("cut", "drop"):
         with pytest.raises(ConfigError, match="all 16 examples to train on have more than 5 tokens"):
-            run(monkeypatch, f"run_name={how}", "train.max_length=5", f"train.truncation={how}")
+            run(f"run_name={how}", "train.max_length=5", f"train.truncation={how}")
 
 
 def rollout(number, **columns):
@@ -328,7 +327,7 @@ def rollout(number, **columns):
     return {"schema": 1, "id": f"{number}-0", "messages": [asked, said], "tools": None, **judged, **columns}
 
 
-def test_rollouts_are_chosen_by_reward_and_match(folder, monkeypatch, capsys):
+def test_rollouts_are_chosen_by_reward_and_match(folder, capsys):
     rows = [rollout(1), rollout(2, reward=0.5), rollout(3, match=False), rollout(4, reward=None), rollout(5)]
     write_rows(rows)
 
@@ -432,8 +431,8 @@ def test_rows_are_numbered_as_in_the_source(folder, has_own_test):
 
 
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
-def test_packed_rows_have_the_loss_and_the_gradient_that_they_have_alone(folder, monkeypatch, attention):
-    assert run(monkeypatch, "run_name=base", "train.steps=30") == 0
+def test_packed_rows_have_the_loss_and_the_gradient_that_they_have_alone(folder, attention):
+    assert run("run_name=base", "train.steps=30") == 0
     base = ["model.from_scratch=null", "model.name=outputs/base/final", f"model.attn_implementation={attention}"]
     found = {}
     for packing in ("true", "false"):
@@ -465,14 +464,14 @@ def test_packing_is_refused_where_rows_would_see_each_other(folder, monkeypatch)
         load(SFTConfig, folder / "tiny.yaml", ["train.packing=true", "train.shuffle=false"])
 
 
-def test_a_packed_run_learns_and_evaluates_row_by_row(folder, monkeypatch):
-    assert run(monkeypatch, "train.packing=true", "train.eval_every=30", "train.steps=60") == 0
+def test_a_packed_run_learns_and_evaluates_row_by_row(folder):
+    assert run("train.packing=true", "train.eval_every=30", "train.steps=60") == 0
     rows = logged("tiny")
     assert rows[-1]["loss"] < rows[0]["loss"] / 2
     assert [row["step"] for row in logged("tiny", "evaluations")] == [30, 60]
 
 
-def test_a_token_that_ends_turns_ends_the_models_answers_too(folder, monkeypatch, capsys):
+def test_a_token_that_ends_turns_ends_the_models_answers_too(folder, capsys):
     """As in Llama 3, whose base models end by another token than its chats."""
     from transformers import GenerationConfig
 
@@ -480,13 +479,13 @@ def test_a_token_that_ends_turns_ends_the_models_answers_too(folder, monkeypatch
     scratch = {**CONFIG["model"]["from_scratch"], "special_tokens": ["<|user|>", "<|assistant|>", "<|eot|>"]}
     changed = {**CONFIG, "model": {**CONFIG["model"], "chat_template": template, "from_scratch": scratch}}
     (folder / "tiny.yaml").write_text(yaml.safe_dump(changed))
-    assert run(monkeypatch, "run_name=base") == 0
+    assert run("run_name=base") == 0
     assert "turns end by <|eot|>, which did not end this model's answers" in capsys.readouterr().out
-    assert run(monkeypatch, "run_name=cut", "train.truncation=cut", "train.max_length=19") == 0
-    assert run(monkeypatch, "run_name=packed", "train.packing=true") == 0
+    assert run("run_name=cut", "train.truncation=cut", "train.max_length=19") == 0
+    assert run("run_name=packed", "train.packing=true") == 0
     capsys.readouterr()
     base = ["model.from_scratch=null", "model.name=outputs/base/final", "model.adapters.lora.r=2"]
-    assert run(monkeypatch, "run_name=again", *base) == 0
+    assert run("run_name=again", *base) == 0
     assert "which did not end" not in capsys.readouterr().out  # the saved model knows
     for name in ("base", "cut", "packed", "again"):
         assert sorted(GenerationConfig.from_pretrained(f"outputs/{name}/final").eos_token_id) == [1, 5], name
@@ -501,14 +500,14 @@ def test_a_token_that_ends_turns_ends_the_models_answers_too(folder, monkeypatch
         ({"prompt": "1", "completion": "€"}, "the data has '€'"),
     ],
 )
-def test_rows_that_can_not_be_trained_on_are_named(folder, monkeypatch, row, expected):
+def test_rows_that_can_not_be_trained_on_are_named(folder, row, expected):
     write_rows([row])
     with pytest.raises(ConfigError) as caught:
-        run(monkeypatch, "dataset.test_split_size=0")
+        run("dataset.test_split_size=0")
     assert expected in str(caught.value)
 
 
-def test_a_template_needs_no_marks_but_an_end(folder, monkeypatch):
+def test_a_template_needs_no_marks_but_an_end(folder):
     unmarked = TEMPLATE.replace("{% generation %}", "").replace("{% endgeneration %}", "")
     outside = TEMPLATE.replace("<|im_end|>{% endgeneration %}", "{% endgeneration %}<|im_end|>")
     labels = []
@@ -520,14 +519,14 @@ def test_a_template_needs_no_marks_but_an_end(folder, monkeypatch):
     endless = {**CONFIG, "model": {**CONFIG["model"], "chat_template": unmarked.replace("<|im_end|>", "")}}
     (folder / "tiny.yaml").write_text(yaml.safe_dump(endless))
     with pytest.raises(ConfigError, match="would never stop"):
-        run(monkeypatch)
+        run()
 
 
-def test_numbers_that_are_not_finite_stop_the_run(folder, monkeypatch):
+def test_numbers_that_are_not_finite_stop_the_run(folder):
     for _ in range(2):  # it has left no run behind
         with pytest.raises(NumericError, match="expected finite numbers"):
-            run(monkeypatch, "optimizer.learning_rate=1e30", "optimizer.warmup_steps=0", "train.checkpoint_every=0")
-    assert run(monkeypatch, "train.steps=2") == 0
+            run("optimizer.learning_rate=1e30", "optimizer.warmup_steps=0", "train.checkpoint_every=0")
+    assert run("train.steps=2") == 0
     assert [row["step"] for row in logged("tiny")] == [1, 2]
 
 
@@ -538,7 +537,7 @@ def test_a_trainer_that_counts_no_right_tokens_is_logged_without_them(folder, mo
     plain = Trainer.log
     monkeypatch.setattr(Trainer, "log", lambda self, values, *more: plain(
         self, {key: value for key, value in values.items() if key != "mean_token_accuracy"}, *more))  # fmt: skip
-    assert run(monkeypatch, "train.steps=2") == 0
+    assert run("train.steps=2") == 0
     assert [row["step"] for row in logged("tiny")] == [1, 2] and "mean_token_accuracy" not in logged("tiny")[0]
     assert "tokens right" not in capsys.readouterr().out
 
@@ -549,15 +548,15 @@ def test_a_tracker_that_is_not_installed_is_named(folder, monkeypatch):
         Tracker(load(SFTConfig, Path("tiny.yaml"), ["tracking.backend=wandb"]), False, print)
 
 
-def test_divergence_is_noticed_and_stops(folder, monkeypatch, capsys):
+def test_divergence_is_noticed_and_stops(folder, capsys):
     with pytest.raises(NumericError, match=r"step [23]: .*lower optimizer\.learning_rate"):
-        run(monkeypatch, "optimizer.learning_rate=1e4", "optimizer.warmup_steps=0")
+        run("optimizer.learning_rate=1e4", "optimizer.warmup_steps=0")
     rows = logged("tiny", "alarms")
     assert rows[0]["step"] <= 3 and (rows[0]["severity"], rows[0]["action"]) == ("collapse", "stop")
     assert "COLLAPSE at" in capsys.readouterr().out and not (folder / "outputs/tiny/final").exists()
     options = "optimizer.learning_rate=1e4", "optimizer.warmup_steps=0", "train.on_collapse=warn", "run_name=warned"
     try:
-        assert run(monkeypatch, *options) == 0
+        assert run(*options) == 0
         assert "\ncollapse " in capsys.readouterr().out
     except NumericError as error:  # who trains on may find numbers that no CPU can continue with, and some do
         assert "gradient norm nan" in str(error)

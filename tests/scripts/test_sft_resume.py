@@ -20,6 +20,7 @@ import transformers.modeling_utils
 import trl
 from conftest import fewer, long, part
 from helpers import file_events, forks, moments
+from helpers.moments import flip
 from safetensors.torch import load_file, save_file
 from test_sft import CONFIG, chat
 
@@ -286,12 +287,6 @@ def test_more_steps_than_before(straight, template, tmp_path):
 
 
 # -- damage
-
-
-def flip(path: Path) -> None:
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 4
-    path.write_bytes(data)
 
 
 def cut(path: Path) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from conftest import fewer, long, part
 
-from judge.pool import Sandbox
 from judge.tasks import CodeTask
 from judge.trials import check
 
@@ -44,12 +43,6 @@ def NAME(*args, **kwargs):
             pass
 """,
 }
-
-
-@pytest.fixture(scope="module")
-def sandbox():
-    with Sandbox(workers=2, allow_unsafe=True) as running:  # every program here is our own
-        yield running
 
 
 def test_there_are_enough_of_each_topic():

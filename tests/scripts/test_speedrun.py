@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 from conftest import long
+from helpers.tiny import call, stages
 from safetensors.torch import load_file, save_file
 
 from benchmarks import leaderboard, speedrun
@@ -23,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 BASE = ROOT / "data/tiny_sums_base"
 SMALL = "--lessons 200 --chats 100 --train 200"
 LITTLE = {
-    "train": {"stage1_steps": 4, "stage2_steps": 2, "stage1_batch_size": 8, "stage2_batch_size": 8},
+    "train": stages((4, 2), 8),
     "eval": {"max_examples": 60},
     "optimizer": {"warmup_steps": 0},
 }
@@ -49,9 +50,7 @@ def place(tmp_path_factory):
 
 def command(place, *words, rules="rules.yaml"):
     """The exit code of the script."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", ["speedrun.py", "--rules", str(place / rules), *map(str, words)])
-        return speedrun.main()
+    return call(speedrun, "--rules", place / rules, *words)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from judge import pool
-from judge.pool import Sandbox
 from judge.tasks import read_task, static_problems
 from judge.trials import ignorant_programs
 from lib.rewards.programs import check_public, first_failures
@@ -34,12 +33,6 @@ def files(tmp_path_factory):
 @pytest.fixture(scope="module")
 def rows(files):
     return {split: [json.loads(line) for line in text.splitlines()] for split, text in files.items()}
-
-
-@pytest.fixture(scope="module")
-def sandbox():
-    with Sandbox(workers=2, allow_unsafe=True) as running:  # every program here is our own
-        yield running
 
 
 def values(program):

@@ -1,10 +1,10 @@
 """The tiny demo's task: each slip shows in the steps, repairing it needs no second sum, and no constant answer pays."""
 
-import json
 import re
 from itertools import pairwise
 
 import pytest
+from helpers.tiny import call, rows_in
 
 from data import build_tiny_sums as builder
 
@@ -14,12 +14,8 @@ REPAIR = re.compile(r"<think>\+(0|10)</think><answer>(\d+)</answer>")
 
 def built(out, *more):
     """The rows of each file, by name."""
-    with pytest.MonkeyPatch.context() as patch:
-        counts = {"lessons": 500, "chats": 2000, "train": 1000, "test": 1000}
-        options = [word for name, count in counts.items() for word in (f"--{name}", str(count))]
-        patch.setattr("sys.argv", ["build", "--out", str(out), *options, *more])
-        builder.main()
-    files = {path.stem: [json.loads(line) for line in path.read_text().splitlines()] for path in out.iterdir()}
+    call(builder, "--out", out, "--lessons", 500, "--chats", 2000, "--train", 1000, "--test", 1000, *more)
+    files = {path.stem: rows_in(path) for path in out.iterdir()}
     return files | {"lessons": files["sft"][:500], "chats": files["sft"][500:]}
 
 

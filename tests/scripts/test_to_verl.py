@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 import yaml
+from helpers import tiny
 
 from data.builders import write_rows
 from lib.core.config import ScoreConfig, SelfPlayConfig, load
@@ -22,10 +23,9 @@ CONFIG = {
     "dataset": {"name": "rows.jsonl", "target_field": "solution", "test_split_size": 3},
     "prompts": {"system": "Think.", "user": "What is {sum}?", "self_correction": "again"},
     "reward": {"fn": {"exact_match": 1.0, "format_and_match": 0.5}, "format": "answer"},
-    "generation": {"max_prompt_length_attempt1": 16, "max_prompt_length_attempt2": 40, "max_new_tokens_attempt1": 4,
-                   "max_new_tokens_attempt2": 4},
-    "train": {"stage1_steps": 1, "stage2_steps": 1, "stage1_batch_size": 2, "stage2_batch_size": 2},
-}  # fmt: skip
+    "generation": tiny.limits(prompts=(16, 40), answers=(4, 4)),
+    "train": tiny.stages((1, 1), 2),
+}
 RIGHT = "<think>4+4</think> thus <answer>so 8</answer>"
 
 

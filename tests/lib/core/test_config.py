@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from helpers.tiny import call
 
 import reward_function  # noqa: F401  registers the rewards that configs name
 from lib.core.config import KINDS, CollectConfig, ScoreConfig, SelfPlayConfig, SFTConfig, SweepConfig, dump, load
@@ -93,21 +94,19 @@ def test_five_mistakes_are_five_lines_and_exit_code_2_without_torch(tmp_path):
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 2
 
 
-def test_stage_2_alone_needs_an_adapter(monkeypatch):
+def test_stage_2_alone_needs_an_adapter():
     import train
 
-    monkeypatch.setattr(sys, "argv", ["train.py", "--config", "never_read.yaml", "--start-stage", "2"])
     with pytest.raises(ConfigError, match="add --resume-adapter DIR"):
-        train.main()
+        call(train, "--config", "never_read.yaml", "--start-stage", "2")
 
 
 @pytest.mark.parametrize("number", ["0", "-1", "x", "1.5"])
-def test_smoke_wants_a_count(monkeypatch, capsys, number):
+def test_smoke_wants_a_count(capsys, number):
     import train
 
-    monkeypatch.setattr(sys, "argv", ["train.py", "--config", "x.yaml", f"--smoke={number}"])
     with pytest.raises(SystemExit) as caught:
-        train.main()
+        call(train, "--config", "x.yaml", f"--smoke={number}")
     assert caught.value.code == 2
     assert f"got '{number}', expected a whole number of at least 1" in capsys.readouterr().err
 

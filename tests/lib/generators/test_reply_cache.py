@@ -4,7 +4,7 @@ import os
 import resource
 
 import pytest
-from test_runlog import in_child
+from helpers.children import in_child
 
 from lib.core.errors import StorageError
 from lib.generators.protocol import Call, Reply, ReplyError, Request, Usage

@@ -4,7 +4,6 @@ make setup-vllm && WHOLE=1 .venv/bin/python -m pytest tests/lib/generators/test_
 """
 
 import contextlib
-import json
 import os
 import signal
 import sys
@@ -15,8 +14,8 @@ from pathlib import Path
 import psutil
 import pytest
 import torch
-import yaml
 from conftest import SCRATCH, TEMPLATE, long
+from helpers import tiny
 from helpers.weights import move
 
 import rl_train_gspo_selfplay
@@ -190,7 +189,7 @@ def digits(predictions):
 """
 TASK = {
     "seed": 1,
-    "model": {"backend": "plain", "max_seq_length": 64, "adapters": {"lora": {"r": 8, "alpha": 16}}},
+    "model": tiny.model(8),
     "dataset": {"name": "rows.jsonl", "target_field": "answer", "test_split_size": 4},
     "reward": {"fn": "digit_reward.digits", "accept_cut": True},
     "optimizer": {"learning_rate": 0.01},
@@ -198,10 +197,9 @@ TASK = {
 }
 SCORE = {
     "prompts": {"user": "{question}", "self_correction": "again"},
-    "generation": {"max_prompt_length_attempt1": 16, "max_prompt_length_attempt2": 48,
-                   "max_new_tokens_attempt1": 8, "max_new_tokens_attempt2": 8},
-    "train": {"stage1_steps": 2, "stage2_steps": 2, "stage1_batch_size": 4, "stage2_batch_size": 4},
-}  # fmt: skip
+    "generation": tiny.limits(prompts=(16, 48), answers=(8, 8)),
+    "train": tiny.stages((2, 2), 4),
+}
 PLAY = {
     "prompts": {"user": "{question}"},
     "generation": {"max_prompt_length": 16, "max_new_tokens": 8},
@@ -217,17 +215,13 @@ def test_a_run_is_trained_on_what_the_server_samples(opened, folder, tmp_path, m
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "digit_reward.py").write_text(REWARD)
-    rows = [{"question": f"{a}+{b}", "answer": str(a + b)} for a in range(4) for b in range(4)]
-    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     sampling = own["generation"] | {"engine": "vllm", "vllm": {"url": opened[0].server.url}}
-    config = TASK | own | {"model": TASK["model"] | {"name": str(folder)}, "generation": sampling}
-    (tmp_path / "task.yaml").write_text(yaml.safe_dump(config))
+    config = TASK | own | {"generation": sampling}
+    tiny.write_task(tmp_path, config, folder, tiny.sums(range(4), range(4)))
 
     def start(name, *options):
         sys.modules.pop("digit_reward", None)
-        words = [script.__name__, "--config", "task.yaml", f"run_name={name}", *options]
-        monkeypatch.setattr(sys, "argv", words)
-        return script.main()
+        return tiny.call(script, "--config", "tiny.yaml", f"run_name={name}", *options)
 
     assert start("straight") == 0
     monkeypatch.setenv("STOP_AT", "5")  # among the first steps, after the evaluation

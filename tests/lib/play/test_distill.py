@@ -9,8 +9,10 @@ import torch
 import yaml
 from conftest import SCRATCH, TEMPLATE
 from helpers.leaves import accumulate
+from helpers.tiny import SELFPLAY, limits, opened, play_step, stages
 from helpers.weights import move
-from test_selfplay import CONFIG, Says, folder, opened, step  # noqa: F401  (folder is a fixture)
+from test_selfplay import Says
+from test_selfplay import folder as folder
 
 from lib.core.config import FromScratch, ScoreConfig, SelfPlayConfig, load
 from lib.core.errors import ConfigError
@@ -23,14 +25,11 @@ from lib.rl.teachers import refuse_other_tokens
 from lib.rl.tree import nodes
 
 PURE = "distill.reward_weight=0"
-SCORE = {
-    **CONFIG,
+SCORE = SELFPLAY | {
     "prompts": {"user": "{question}", "self_correction": "again"},
-    "generation": {"max_prompt_length_attempt1": 8, "max_prompt_length_attempt2": 40, "max_new_tokens_attempt1": 6,
-                   "max_new_tokens_attempt2": 6},
-    "train": {"stage1_steps": 1, "stage2_steps": 1, "stage1_batch_size": 3, "stage2_batch_size": 3,
-              "attempts_per_prompt": 2, "revisions_per_attempt": 2, "beta1": 0.0, "beta2": 0.0},
-}  # fmt: skip
+    "generation": limits(prompts=(8, 40), answers=(6, 6)),
+    "train": stages((1, 1), 3, attempts_per_prompt=2, revisions_per_attempt=2, beta1=0.0, beta2=0.0),
+}
 
 
 @pytest.fixture
@@ -75,7 +74,7 @@ def near(actual, expected, most=1e-5):
 
 
 @pytest.mark.parametrize("direction", ["reverse", "forward"])
-def test_the_gradient_is_that_of_the_whole_vocabulary(folder, teacher, direction):  # noqa: F811
+def test_the_gradient_is_that_of_the_whole_vocabulary(folder, teacher, direction):
     """GSPO with a local teacher, nothing else: 1/|y| sum_t KL of each answer, a mean over the step's answers."""
     way = f"distill.direction={direction}"
     with opened("distill.model.name=teacher", way, PURE, "train.minibatches=1", moved=0.2) as run:
@@ -91,7 +90,7 @@ def test_the_gradient_is_that_of_the_whole_vocabulary(folder, teacher, direction
         assert numbers["distill_clipped"] == 0 and run.distiller.numbers(run.accelerator) == {"distilled": 1.0}
 
 
-def test_a_reward_beside_it_adds_its_own_gradient(folder, teacher):  # noqa: F811
+def test_a_reward_beside_it_adds_its_own_gradient(folder, teacher):
     """weight times the teacher's gradient plus reward_weight times that of the rewards, on the same answers."""
     found = {}
     both = ("distill.weight=0.5", "distill.reward_weight=2")
@@ -105,14 +104,14 @@ def test_a_reward_beside_it_adds_its_own_gradient(folder, teacher):  # noqa: F81
     near(found["both"], 0.5 * found["teacher"] + 2 * found["reward"])
 
 
-def test_clip_keeps_the_direction_of_a_token_and_limits_its_size(folder, teacher):  # noqa: F811
+def test_clip_keeps_the_direction_of_a_token_and_limits_its_size(folder, teacher):
     kl = torch.tensor([0.01, 0.05, 0.2], requires_grad=True)
     limited, over = clipped_kl(kl, 0.05)
     limited.sum().backward()
     assert over.tolist() == [False, False, True] and limited.tolist() == pytest.approx([0.01, 0.05, 0.05])
     assert kl.grad.tolist() == pytest.approx([1, 1, 0.25])
     with opened("distill.model.name=teacher", PURE, "distill.clip=0.05") as run:
-        row = step(run)
+        row = play_step(run)
     assert 0 < row["distill_clipped"] <= 1 and row["distill_kl"] > 0.05 and row["distilled"] == 1 and row["idle"] == 0
 
 
@@ -127,7 +126,7 @@ def score_run(*overrides):
 
 
 @pytest.fixture
-def score_folder(folder, tiny_folder):  # noqa: F811
+def score_folder(folder, tiny_folder):
     config = {**SCORE, "model": {**SCORE["model"], "name": str(tiny_folder)}}
     Path("score.yaml").write_text(yaml.safe_dump(config))
     return folder
@@ -165,7 +164,7 @@ def test_both_attempts_of_a_tree_are_distilled_in_stage_two_and_the_second_alone
 # -- the policy itself, which sees more
 
 
-def test_the_policy_as_it_was_reads_the_right_answer(folder):  # noqa: F811
+def test_the_policy_as_it_was_reads_the_right_answer(folder):
     with opened("distill.itself={}", 'distill.shown="{question}={answer}"', PURE, "train.minibatches=1",
                 moved=0.2) as run:  # fmt: skip
         base = copy.deepcopy(run.policy)
@@ -185,7 +184,7 @@ def test_the_policy_as_it_was_reads_the_right_answer(folder):  # noqa: F811
         near(ours, gradient(run, torch.stack(losses).mean()))
 
 
-def test_a_sibling_that_is_right_is_shown_and_never_the_answer_itself(folder):  # noqa: F811
+def test_a_sibling_that_is_right_is_shown_and_never_the_answer_itself(folder):
     with opened("distill.itself={}", 'distill.shown="{question} {sibling}"', PURE, "train.batch_size=6") as run:
         played = run.play()
         found = nodes([game.group for game in played])
@@ -203,7 +202,7 @@ def test_a_sibling_that_is_right_is_shown_and_never_the_answer_itself(folder):  
         assert 0 < seen < len(weights)
 
 
-def test_feedback_is_what_the_reward_explains_of_this_answer(folder):  # noqa: F811
+def test_feedback_is_what_the_reward_explains_of_this_answer(folder):
     with opened("reward.fn=told_of", "distill.itself={}", 'distill.shown="{question}!{feedback}"', PURE) as run:
         played = run.play()
         found = nodes([game.group for game in played])
@@ -216,31 +215,31 @@ def test_feedback_is_what_the_reward_explains_of_this_answer(folder):  # noqa: F
                 assert run.distiller._before[number] == run.task.prompts.reworded(asked, told)
 
 
-def test_a_context_that_is_too_long_is_left_out(folder):  # noqa: F811
+def test_a_context_that_is_too_long_is_left_out(folder):
     with opened("distill.itself={}", f'distill.shown="{{question}}{"0" * 130}"', PURE) as run:
-        row = step(run)
+        row = play_step(run)
     assert row["distilled"] == 0 and row["learned"] == 0 and row["idle"] == 1 and "distill_kl" not in row
 
 
-def test_the_policy_becomes_its_teacher_every_few_steps(folder):  # noqa: F811
+def test_the_policy_becomes_its_teacher_every_few_steps(folder):
     with opened("distill.itself.every_steps=2", 'distill.shown="{question}={answer}"', PURE) as run:
         first = [weight.clone() for weight in run.distiller.teacher.weights]
         for number in (1, 2):
-            step(run)
+            play_step(run)
             run.refresh()
             same = all(map(torch.equal, run.distiller.teacher.weights, first))
             assert same == (number == 1)
         assert all(map(torch.equal, run.distiller.teacher.weights, run.policy.snapshot()))
 
 
-def test_a_run_that_goes_back_to_its_best_has_the_teacher_of_then(folder):  # noqa: F811
+def test_a_run_that_goes_back_to_its_best_has_the_teacher_of_then(folder):
     """Otherwise the policy that broke would teach the one from before."""
     with opened("distill.itself.every_steps=1", 'distill.shown="{question}={answer}"', PURE) as run:
         session = run.session
         session.checkpoints.consider(session.progress.stage, session._here(), 0.5)
         session.save()
         before = [weight.clone() for weight in run.distiller.teacher.weights]
-        step(run)
+        play_step(run)
         run.distiller.refresh(1)
         assert not all(map(torch.equal, run.distiller.teacher.weights, before))
         assert session.restore_best()
@@ -250,9 +249,9 @@ def test_a_run_that_goes_back_to_its_best_has_the_teacher_of_then(folder):  # no
 # -- a teacher's hints
 
 
-def test_hints_are_read_by_the_teacher_beside_the_failed_answers(folder):  # noqa: F811
+def test_hints_are_read_by_the_teacher_beside_the_failed_answers(folder):
     teacher = "servers.far.model=nobody", "servers.far.base_url=http://127.0.0.1:9/v1", "teacher.server=far"
-    always = ("teacher.hint.neither=1", "teacher.hint.opponent_only=1", "reward.fn=test_selfplay.nothing")
+    always = ("teacher.hint.neither=1", "teacher.hint.opponent_only=1", "reward.fn=helpers.tiny.nothing")
     with opened(*teacher, *always, "teacher.hint.train=distill", "distill.itself={}", PURE, moved=0.2) as run:
         run.teacher.remote = Says("add them")
         played = run.play()
@@ -272,7 +271,7 @@ def test_hints_are_read_by_the_teacher_beside_the_failed_answers(folder):  # noq
 # -- who cannot teach
 
 
-def test_other_tokens_are_refused_before_any_weights(folder, tiny, teacher, monkeypatch):  # noqa: F811
+def test_other_tokens_are_refused_before_any_weights(folder, tiny, teacher, monkeypatch):
     scratch = FromScratch(**{**SCRATCH, "characters": SCRATCH["characters"][::-1]})
     for part in build(scratch, TEMPLATE, seed=0):
         part.save_pretrained("other")
@@ -293,18 +292,18 @@ def test_other_tokens_are_refused_before_any_weights(folder, tiny, teacher, monk
         ("servers.far.model=m", "teacher.server=far", "teacher.hint.train=distill"): "add distill: {itself: {}}",
     }.items(),
 )
-def test_mistakes_are_told(folder, overrides, told):  # noqa: F811
+def test_mistakes_are_told(folder, overrides, told):
     with pytest.raises(ConfigError, match=told):
         load(SelfPlayConfig, Path("tiny.yaml"), list(overrides))
 
 
-def test_a_column_that_is_not_there(folder):  # noqa: F811
+def test_a_column_that_is_not_there(folder):
     config = load(SelfPlayConfig, Path("tiny.yaml"), ["distill.itself={}", "distill.shown={question} {anser}"])
     with pytest.raises(ConfigError, match=r"distill.shown: nothing fills '\{anser\}'; did you mean 'answer'"):
         load_task(config, say=lambda text: None)
 
 
-def test_a_dry_run_says_who_teaches_and_what_it_costs(folder, teacher, capsys):  # noqa: F811
+def test_a_dry_run_says_who_teaches_and_what_it_costs(folder, teacher, capsys):
     """3 steps of 4 prompts x 4 answers of at most 8 tokens, behind prompts of 6."""
     preview_selfplay(load(SelfPlayConfig, Path("tiny.yaml"), ["distill.model.name=teacher", PURE, "distill.clip=0.5"]))
     said = capsys.readouterr().out

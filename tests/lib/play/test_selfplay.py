@@ -1,6 +1,5 @@
 """Opponents, games, help and credit, on tiny real models; whole runs with servers stand in test_selfplay_runs.py."""
 
-import contextlib
 import copy
 import datetime
 import itertools
@@ -16,8 +15,10 @@ import pytest
 import torch
 import yaml
 from conftest import after
+from helpers import tiny
 from helpers.groups import by_row
 from helpers.leaves import accumulate
+from helpers.tiny import opened, play_step, rows_in, share, weights
 from helpers.weights import move
 from scipy.stats import binomtest
 
@@ -58,26 +59,7 @@ AWAY = f"servers.away={json.dumps(SERVER)}"
 TEACHER = (AWAY, "teacher.server=away")
 RIVAL = (AWAY, "opponent.server=away")
 ALWAYS = ("teacher.hint.neither=1", "teacher.hint.opponent_only=1", "reward.fn=test_selfplay.digits_with_help")
-CONFIG = {
-    "run_name": "tiny",
-    "model": {"backend": "plain", "max_seq_length": 128, "adapters": {"lora": {"r": 4, "alpha": 8}}},
-    "dataset": {"name": "rows.jsonl", "test_split_size": 6},
-    "prompts": {"user": "{question}", "hinted": "{question} {hint}"},
-    "reward": {"fn": "test_selfplay.share_of_digits", "accept_cut": True},
-    "generation": {"max_prompt_length": 8, "max_new_tokens": 8},
-    "optimizer": {"learning_rate": 1e-4},
-    "train": {"steps": 3, "batch_size": 4, "group_size": 4, "minibatches": 2},
-    "eval": {"max_examples": 4, "temperature": 1.0, "samples_per_prompt": 2},
-}
-numbers = itertools.count()
-
-
-def share(text):
-    return sum(map(str.isdigit, text)) / max(len(text), 1)
-
-
-def share_of_digits(predictions):
-    return [Judged({"digits": share(text)}, match=share(text) >= 0.4) for text in predictions]
+folder = tiny.folder(tiny.SELFPLAY)
 
 
 def digits_with_help(predictions, prompts):
@@ -98,40 +80,8 @@ def unsure(predictions):
     return [Judged({"digits": share(text)}, match=False, scored="a" not in text) for text in predictions]
 
 
-def nothing(predictions):
-    return [0.1] * len(predictions)
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch, tiny_folder):
-    monkeypatch.chdir(tmp_path)
-    rows = [{"question": f"{a}+{b}", "answer": str(a + b)} for a in range(5) for b in range(5)]
-    write_rows(Path("rows.jsonl"), rows)
-    Path("tiny.yaml").write_text(yaml.safe_dump({**CONFIG, "model": {**CONFIG["model"], "name": str(tiny_folder)}}))
-    return tmp_path
-
-
-@contextlib.contextmanager
-def opened(*overrides, moved=0.0):
-    """A run in a directory of its own; `moved` takes the adapter away from its start."""
-    config = load(SelfPlayConfig, Path("tiny.yaml"), [f"run_name=run{next(numbers)}", *overrides])
-    run = GspoRun(load_task(config, say=lambda text: None))
-    move(run.policy.trainable, moved)
-    with run.open():
-        yield run
-
-
 def logged(run, stream):
-    return [json.loads(line) for line in (run.config.run_dir / f"{stream}.jsonl").read_text().splitlines()]
-
-
-def weights(run):
-    return torch.cat([parameter.detach().flatten().clone() for parameter in run.policy.trainable])
-
-
-def step(run):
-    played = run.play()
-    return run.update(played, run.credit(played, run.assist(played)))
+    return rows_in(run.config.run_dir / f"{stream}.jsonl")
 
 
 def is_learned(credit):
@@ -536,7 +486,7 @@ def after_a_step(*overrides, shares=None, moved=0.2):
     with opened(*overrides, moved=moved) as run:
         if shares is not None:
             run.policy.sharing_pays = lambda trunk, branches: shares
-        row = step(run)
+        row = play_step(run)
         return weights(run), row
 
 
@@ -560,7 +510,7 @@ def test_with_one_step_per_batch_gspo_is_grpo(folder):
 @pytest.mark.parametrize(("kl", "weighted"), [("k3", True), ("k2", True), ("exact", False)])
 def test_the_kl_of_later_minibatches_is_that_of_the_policy_as_it_is_then(folder, kl, weighted):
     """Rewards are equal, so the KL alone pulls; a policy whose samples were half as likely then counts them twice."""
-    with opened(f"train.kl={kl}", "train.beta=0.5", "reward.fn=test_selfplay.nothing", moved=0.2) as run:
+    with opened(f"train.kl={kl}", "train.beta=0.5", "reward.fn=helpers.tiny.nothing", moved=0.2) as run:
         credit = run.credit(run.play(), [])
         logps = run.step.logps_before(credit)
         found = []
@@ -574,21 +524,21 @@ def test_the_kl_of_later_minibatches_is_that_of_the_policy_as_it_is_then(folder,
 
 
 def test_equal_rewards_teach_nothing(folder):
-    with opened("reward.fn=test_selfplay.nothing", moved=0.2) as run:
+    with opened("reward.fn=helpers.tiny.nothing", moved=0.2) as run:
         before = weights(run)
-        rows = [step(run) for _ in range(2)]
+        rows = [play_step(run) for _ in range(2)]
         assert torch.equal(weights(run), before)
         assert [(row["updates"], row["learned"], row["equal_groups"], row["prompts"], row["idle"]) for row in rows] == [
             (0, 0, 1, 4, 1)
         ] * 2
-    with opened("reward.fn=test_selfplay.nothing", "train.beta=0.1", moved=0.2) as run:
+    with opened("reward.fn=helpers.tiny.nothing", "train.beta=0.1", moved=0.2) as run:
         before = weights(run)
-        assert step(run)["learned"] == 16 and not torch.equal(weights(run), before)  # the reference pulls
+        assert play_step(run)["learned"] == 16 and not torch.equal(weights(run), before)  # the reference pulls
 
 
 def test_prompts_that_teach_nothing_are_replaced(folder):
     resample = ("train.resample_rounds=2",)
-    with opened(*resample, "reward.fn=test_selfplay.nothing") as run:
+    with opened(*resample, "reward.fn=helpers.tiny.nothing") as run:
         assert len(run.play()) == 4 * 3
     with opened(*resample) as run:
         played = run.play()
@@ -861,11 +811,11 @@ def test_a_group_that_nobody_judged_is_no_failure(folder):
 
 
 def test_a_row_that_has_dates_can_be_kept(folder):
-    with opened("reward.fn=test_selfplay.nothing") as run:
+    with opened("reward.fn=helpers.tiny.nothing") as run:
         for row in run.task.train:
             row["when"] = datetime.date(2020, 1, 2)
-        step(run)
-        rows = [json.loads(line) for line in (run.config.run_dir / "frontier/neither.jsonl").read_text().splitlines()]
+        play_step(run)
+        rows = rows_in(run.config.run_dir / "frontier/neither.jsonl")
         assert rows and all(row["when"] == "2020-01-02" for row in rows)
 
 
@@ -905,7 +855,7 @@ def test_what_could_never_work_is_told_before(folder, mistake, told):
 
 def test_a_smaller_micro_batch_counts_at_a_resume(folder):
     with opened() as run:
-        step(run), run.session.save()
+        play_step(run), run.session.save()
     name = f"run_name={run.config.run_name}"
     config = load(SelfPlayConfig, Path("tiny.yaml"), [name, "train.micro_batch_tokens=77"])
     again = GspoRun(load_task(config, lambda text: None), resume=True, allow_change=True)
@@ -916,7 +866,7 @@ def test_a_smaller_micro_batch_counts_at_a_resume(folder):
 def test_a_later_step_whose_tokens_the_clip_stops_all_is_no_broken_gradient(folder):
     choices = ("train.batch_size=2", "train.minibatches=1", "train.passes=2", "optimizer.learning_rate=1e-3")
     with opened(*choices, "train.clip=[1.0e-9, 1.0e-9]", "train.on_collapse=stop", moved=0.2) as run:
-        rows = [step(run) for _ in range(4)]
+        rows = [play_step(run) for _ in range(4)]
         stopped = [row["clipped_low"] + row["clipped_high"] for row in rows]
         assert max(stopped) == pytest.approx(0.5)  # of both steps together: every token of the second one
         assert [row["zero_gradient"] for row in rows] == [0.0] * 4

@@ -1,27 +1,23 @@
 """Rewards that run programs, from a text to an optimizer step, in the sandbox that holds on this machine."""
 
-import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
-import yaml
 from conftest import chatterbox
+from helpers import tiny
 from helpers.judges import judge_by
 from helpers.leaves import by_rollout, changed, rollouts_of
+from helpers.tiny import logged, score_run, weights
 
 import train
-from data.builders import write_rows
 from judge import pool
 from judge.worker import CaseVerdict, ProgramVerdict
-from lib.core.config import ScoreConfig, load
 from lib.core.errors import ConfigError, NumericError
 from lib.core.registry import register_reward
-from lib.rl.score import ScoreRun
-from lib.rl.task import load_task
 
+pytestmark = pytest.mark.usefixtures("shared_sandbox")
 ROOT = Path(__file__).parents[3]
 ROW = {"prompt": "Define `add(a, b)`.", "tests": ["assert add(1, 2) == 3", "assert add(2, 2) == 4"]}
 RIGHT = "def add(a, b):\n    return a + b\n"
@@ -45,13 +41,6 @@ def judge_of(reward="code", row=ROW, **options):
 
 def judged(texts, reward="code", row=ROW, **options):
     return judge_of(reward, row, **options)(texts, [row] * len(texts))
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _shared_sandbox():
-    pool.configure(workers=2, allow_unsafe=True)  # what these programs do is harmless
-    yield
-    pool.configure()
 
 
 def test_the_share_of_tests_whatever_stands_around_the_program():
@@ -239,17 +228,16 @@ def test_what_is_told_of_a_script_is_clean_and_short():
 
 CONFIG = {
     "run_name": "programs",
-    "model": {"backend": "plain", "max_seq_length": 128, "adapters": {"lora": {"r": 4, "alpha": 8}}},
-    "dataset": {"name": "tasks.jsonl", "target_field": "solution", "test_split_size": 16},
+    "model": tiny.model(4, 128),
+    "dataset": {"name": "rows.jsonl", "target_field": "solution", "test_split_size": 16},
     "prompts": {"user": "{prompt}", "self_correction": "again"},
     "reward": {"fn": "code_tests", "answer_extractor": "code"},
     "sandbox": {"workers": 2, "allow_unsafe": True},
-    "generation": {"max_prompt_length_attempt1": 32, "max_prompt_length_attempt2": 64, "max_new_tokens_attempt1": 12,
-                   "max_new_tokens_attempt2": 12},
+    "generation": tiny.limits(prompts=(32, 64), answers=(12, 12)),
     "optimizer": {"learning_rate": 0.003},
-    "train": {"stage1_steps": 8, "stage2_steps": 8, "stage1_batch_size": 8, "stage2_batch_size": 8, "beta2": 0.01},
+    "train": tiny.stages((8, 8), 8, beta2=0.01),
     "eval": {"max_examples": 16, "temperature": 1.0, "samples_per_prompt": 8},
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
@@ -267,37 +255,30 @@ def folder(tmp_path, monkeypatch, writer):
         {"prompt": f"q{number}", "stdio": [{"stdin": "", "stdout": "8\n"}], "solution": "print(8)"}
         for number in range(64)
     ]
-    write_rows(Path("tasks.jsonl"), rows)
-    Path("programs.yaml").write_text(yaml.safe_dump(CONFIG | {"model": CONFIG["model"] | {"name": str(writer)}}))
+    tiny.write_task(tmp_path, CONFIG, writer, rows)
     return tmp_path
 
 
-def logged(run, stream):
-    return [json.loads(line) for line in Path(f"outputs/{run}/{stream}.jsonl").read_text().splitlines()]
-
-
-def test_a_policy_learns_to_write_what_the_sandbox_finds_right(folder, monkeypatch):
-    monkeypatch.setattr(sys, "argv", ["train.py", "--config", "programs.yaml"])
-    assert train.main() == 0
-    rows = logged("programs", "evaluations")
+def test_a_policy_learns_to_write_what_the_sandbox_finds_right(folder):
+    assert tiny.call(train, "--config", "tiny.yaml") == 0
+    rows = logged("evaluations", "programs")
     low, high = rows[0]["acc_attempt1_ci95"]
     assert low < 0.25 < high
     assert rows[-1]["acc_attempt2"] > 0.6
     assert rows[-1]["reward/tests_attempt2"] == rows[-1]["acc_attempt2"]
-    texts = logged("programs", "generations")
+    texts = logged("generations", "programs")
     rung = pool.shared().rung.name
     assert {row["about2"] for row in texts} >= {f"{rung}: pass"}
     assert all(row["match2"] == (row["attempt2"] == "print(8)") for row in texts)
 
 
 def test_failures_tell_what_the_programs_of_unsolved_prompts_printed(folder):
-    few = ["train.attempts_per_prompt=2", "train.revisions_per_attempt=1"]
-    run = ScoreRun(load_task(load(ScoreConfig, Path("programs.yaml"), few), say=lambda text: None))
+    run = score_run("train.attempts_per_prompt=2", "train.revisions_per_attempt=1")
     with run.open():
         trees = run.sample(run.stages[0])
         rollouts = rollouts_of(trees)
         run._keep_texts("train", trees)
-        rows = logged("programs", "failures")
+        rows = logged("failures", "programs")
     solved = {r.row["prompt"] for r in rollouts if r.score1.match or r.score2.match}
     assert {row["row"]["prompt"] for row in rows} == {r.row["prompt"] for r in rollouts} - solved != set()
     assert all((row["failed"]["stdout"], row["failed"]["verdict"]) == ("7\n", "wrong") for row in rows)
@@ -305,7 +286,7 @@ def test_failures_tell_what_the_programs_of_unsolved_prompts_printed(folder):
 
 def step_with(unscored, reward):
     """The weights after a step of stage II in which some second attempts could not be judged; and the step's row."""
-    run = ScoreRun(load_task(load(ScoreConfig, Path("programs.yaml"), [f"run_name=r{reward}"]), say=lambda text: None))
+    run = score_run(f"run_name=r{reward}")
     run.progress.stage = 2
     with run.open():
         trees = run.sample(run.stages[1])
@@ -318,23 +299,19 @@ def step_with(unscored, reward):
         trees = changed(trees, unjudged)
         credit = run.credit(run.stages[1], trees)
         row = run.update(run.stages[1], trees, credit)
-    return (
-        torch.cat([parameter.detach().flatten() for parameter in run.policy.trainable]),
-        by_rollout(credit, rollouts_of(trees)),
-        row,
-    )
+    return weights(run), by_rollout(credit, rollouts_of(trees)), row
 
 
 def test_what_was_not_judged_is_not_in_the_loss(folder):
     unscored = [2, 3, 11]
-    weights, credit, row = step_with(unscored, 0.0)
+    ends, credit, row = step_with(unscored, 0.0)
     others = [index for index in range(len(credit.weight2)) if index not in unscored]
     assert not credit.weight2[unscored].any() and not credit.advantage2[unscored].any()
     assert credit.weight2[others].all()
     assert credit.advantage2[10] == 0  # its only sibling is 11: nobody to compare with
     assert row["unscored"] == pytest.approx(0.5 * len(unscored) / len(credit.weight2))
-    assert torch.equal(weights, step_with(unscored, 100.0)[0])
-    assert not torch.equal(weights, step_with([], 0.5)[0])
+    assert torch.equal(ends, step_with(unscored, 100.0)[0])
+    assert not torch.equal(ends, step_with([], 0.5)[0])
 
 
 def test_the_shipped_config_runs_small(writer, tmp_path, monkeypatch):
@@ -342,13 +319,8 @@ def test_the_shipped_config_runs_small(writer, tmp_path, monkeypatch):
     overrides = [f"model.name={writer}", f"dataset.name={ROOT / 'data/code_tasks.jsonl'}", "model.max_seq_length=8192",
                  "generation.max_prompt_length_attempt1=2000", "generation.max_prompt_length_attempt2=4000",
                  "sandbox.allow_unsafe=true"]  # fmt: skip
-    monkeypatch.setattr(
-        sys, "argv", ["train.py", "--config", str(ROOT / "configs/code_tasks.yaml"), "--smoke", "8", *overrides]
-    )
     with pytest.raises(NumericError, match="the gradient was exactly zero"):  # this model writes one text alone
-        train.main()
-    texts = [
-        json.loads(line) for line in Path("outputs/score-code-tasks-smoke/generations.jsonl").read_text().splitlines()
-    ]
+        tiny.call(train, "--config", ROOT / "configs/code_tasks.yaml", "--smoke", "8", *overrides)
+    texts = logged("generations", "score-code-tasks-smoke")
     assert {row["about1"] for row in texts} == {"not in the required format"}
     assert {row["reward1"]["format"] for row in texts} == {-0.07}

@@ -7,12 +7,12 @@ import json
 import pytest
 
 import reward_function  # noqa: F401  (what a script for TRL imports)
-from judge import pool
 from lib.core.config import Reward
 from lib.core.registry import rewards
 from lib.rewards.judge import Judge, as_trl_reward
 from lib.rewards.routing import JudgeByTask
 
+pytestmark = pytest.mark.usefixtures("shared_sandbox")
 THOUGHT = "<think>{}</think><answer>{}</answer>"
 PROGRAM = "```python\ndef add(a, b):\n    return a {} b\n```\nFinal answer: above"
 TESTED = {"prompt": "Define `add(a, b)`.", "tests": ["assert add(1, 2) == 3", "assert add(2, 2) == 4"]}
@@ -42,13 +42,6 @@ CASES = {  # the reward's section of a config, a row, and what each of some text
     ),
 }
 NEEDS = {"reasoning_gym": "reasoning_gym"}  # packages that are optional
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _shared_sandbox():
-    pool.configure(workers=2, allow_unsafe=True)  # what these programs do is harmless
-    yield
-    pool.configure()
 
 
 @pytest.fixture(scope="module")

@@ -13,10 +13,10 @@ from statistics import fmean
 
 import pytest
 from accelerate import Accelerator
+from helpers.tiny import call
 
 from data import build_tiny_code, build_tiny_sums
 from engine import Completion
-from judge import pool
 from judge.parsing import same_answer
 from lib.core.config import ScoreConfig, ScoreTrain, SweepConfig, load
 from lib.core.errors import ConfigError
@@ -36,16 +36,10 @@ from lib.rl.tree import Answer, Group, nodes
 from lib.rl.watch import Watch
 from sweep import plan
 
+pytestmark = pytest.mark.usefixtures("shared_sandbox")
 ROOT = Path(__file__).parents[3]
 ALONE = Accelerator()
 ENDED = Completion([1], [0.0], finished=True)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _shared_sandbox():
-    pool.configure(workers=2, allow_unsafe=True)  # these programs read what they should not, and harm nothing
-    yield
-    pool.configure()
 
 
 @pytest.fixture(scope="module")
@@ -59,9 +53,8 @@ def task(tmp_path_factory):
         if sweep not in folders:
             folders[sweep] = tmp_path_factory.mktemp(sweep)
             own = ["--seed", "3", "--lessons", "2", "--chats", "2", "--train", "20", "--test", "500"]
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr("sys.argv", [script, *words, *own, "--out", str(folders[sweep])])
-                (build_tiny_code if "tiny_code" in script else build_tiny_sums).main()
+            builder = build_tiny_code if "tiny_code" in script else build_tiny_sums
+            call(builder, *words, *own, "--out", folders[sweep])
         _, _, path, _, *words = jobs[-1].command
         config = load(
             ScoreConfig, ROOT / path, [*words, f"dataset.name={folders[sweep]}", "dataset.test_split_size=500"]

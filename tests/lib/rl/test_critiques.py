@@ -1,11 +1,12 @@
 """`prompts.feedback: teacher`: what a server says of an attempt, and what of that the policy reads."""
 
-import json
 from pathlib import Path
 
 import pytest
 from helpers.server import serve
-from test_feedback import ROW, folder, prompts_of, run, with_teacher, written  # noqa: F401  `folder` is a fixture
+from helpers.tiny import logged, printed
+from test_feedback import ROW, prompts_of, with_teacher, written
+from test_feedback import folder as folder
 
 import evaluate
 import train
@@ -26,7 +27,7 @@ def test_a_critique_is_told_without_code_and_without_the_answer():
         assert "Add 1." in seen and "It is 4712." in seen and "4711" not in seen
 
 
-def test_a_run_asks_its_teacher_and_keeps_what_it_said(folder, tiny_folder, monkeypatch, capsys):  # noqa: F811
+def test_a_run_asks_its_teacher_and_keeps_what_it_said(folder, tiny_folder, capsys):
     with serve(tiny_folder, "--name", "tiny") as url:
         settings = ("server=tutor", "max_new_tokens=12", "said='{critique} {self_correction}'")
         options = (
@@ -36,19 +37,19 @@ def test_a_run_asks_its_teacher_and_keeps_what_it_said(folder, tiny_folder, monk
             "servers.tutor.model=tiny",
             *(f"prompts.teacher.{setting}" for setting in settings),
         )
-        run(train, monkeypatch, capsys, "--config", "tiny.yaml", *options)
+        printed(train, capsys, "--config", "tiny.yaml", *options)
         kept = Path("outputs/tiny/prompts.teacher_replies.jsonl").read_text().splitlines()
-        texts = [json.loads(line) for line in Path("outputs/tiny/generations.jsonl").read_text().splitlines()]
+        texts = logged("generations")
         heard = {row.get("feedback2") for row in texts if row.get("feedback") != "none"}
         assert len(kept) > 4 and any(text and text != "R" and text.endswith(" R") for text in heard)
-        shown = run(evaluate, monkeypatch, capsys, "--config", "outputs/tiny/config.yaml", "--run", "outputs/tiny",
+        shown = printed(evaluate, capsys, "--config", "outputs/tiny/config.yaml", "--run", "outputs/tiny",
                     "--temperature", "0")  # fmt: skip
         assert "a teacher's critique" in shown
-    rows = [json.loads(line) for line in Path("outputs/tiny/evaluations.jsonl").read_text().splitlines()]
+    rows = logged("evaluations")
     assert [row["feedback"] for row in rows] == ["teacher", "none"] * 2
 
 
-def test_a_server_without_its_section_or_its_key_is_refused(folder):  # noqa: F811
+def test_a_server_without_its_section_or_its_key_is_refused(folder):
     with pytest.raises(ConfigError, match="give both, feedback: teacher and teacher"):
         load(ScoreConfig, Path("tiny.yaml"), ["prompts.feedback=teacher"])
     asked = ["prompts.feedback=teacher", "prompts.teacher.server=tutor"]

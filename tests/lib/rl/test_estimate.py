@@ -6,6 +6,7 @@ The log (docs/log) holds the whole against the peak of real runs.
 import pytest
 import torch
 from conftest import SCRATCH, TEMPLATE, inputs_of
+from helpers.tiny import limits
 
 from lib.core.config import Distill, FromScratch, Lora, Model, ScoreConfig, SelfPlayConfig, TrainedModel
 from lib.model.loading import adapted_layers, attach_tuner
@@ -54,21 +55,11 @@ def test_a_layer_keeps_what_is_counted(kind, dtype):
     assert expected == pytest.approx((more - few) / 2, rel=0.25)
 
 
-GENERATION = {"max_prompt_length_attempt1": 100, "max_prompt_length_attempt2": 1000, "max_new_tokens_attempt1": 30,
-              "max_new_tokens_attempt2": 50}  # fmt: skip
-
-
 def score(**train):
-    train = {
-        "stage1_batch_size": 3,
-        "stage2_batch_size": 4,
-        "attempts_per_prompt": 2,
-        "revisions_per_attempt": 3,
-        **train,
-    }
+    sizes = {"stage1_batch_size": 3, "stage2_batch_size": 4, "attempts_per_prompt": 2, "revisions_per_attempt": 3}
     return ScoreConfig(
-        model={"name": "x"}, dataset={"name": "x"}, prompts={"self_correction": "?"}, generation=GENERATION,
-        run_name="x", train=train, eval={"max_examples": 10, "samples_per_prompt": 2},
+        model={"name": "x"}, dataset={"name": "x"}, prompts={"self_correction": "?"}, run_name="x", train=sizes | train,
+        generation=limits(prompts=(100, 1000), answers=(30, 50)), eval={"max_examples": 10, "samples_per_prompt": 2},
     )  # fmt: skip
 
 

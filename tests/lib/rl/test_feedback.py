@@ -4,26 +4,25 @@ import json
 import random
 import re
 import string
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import torch
-import yaml
 from accelerate import Accelerator
 from conftest import after, fewer
+from helpers import tiny
 from helpers.judges import judge_by
+from helpers.tiny import logged, printed, rows_in
 
 import evaluate
 import report
 import train
-from data.builders import write_rows
 from engine import Completion
 from judge import pool
 from judge.tasks import read_task
 from lib.core.config import FromScratch, Generation, Prompts, ScoreConfig, Server, load
-from lib.core.errors import ConfigError, run_script
+from lib.core.errors import ConfigError
 from lib.core.registry import Judged
 from lib.generators.protocol import Reply, ReplyError
 from lib.model.scratch import build_tokenizer
@@ -38,6 +37,7 @@ from lib.rl.task import load_data
 from lib.rl.tree import Sampling, nodes, sample
 from pages.sweep_tables import Figure, value_of
 
+pytestmark = pytest.mark.usefixtures("shared_sandbox")
 CHATML = (
     "{%- for m in messages -%}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor -%}"
     "{%- if add_generation_prompt -%}<|im_start|>assistant\n{%- endif -%}"
@@ -52,13 +52,6 @@ ROW = {
     "public_tests": ["assert f(1) == 2", "assert f(5) == 6"], "entry_points": ["f"], "timeout_s": 1,
 }  # fmt: skip
 RIGHT, WRONG = "def f(x): return x + 1", "def f(x): return 2 * x"
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _shared_sandbox():
-    pool.configure(workers=2, allow_unsafe=True)  # what these programs do is harmless
-    yield
-    pool.configure()
 
 
 def prompts_of(kind, **settings):
@@ -304,64 +297,39 @@ def test_feedback_changes_no_first_attempt_and_is_scored_as_it_was_sampled(make_
 
 # -- in a run
 
-CONFIG = {
-    "run_name": "tiny",
-    "model": {"backend": "plain", "max_seq_length": 128, "adapters": {"lora": {"r": 4, "alpha": 8}}},
-    "dataset": {"name": "rows.jsonl", "test_split_size": 6},
-    "prompts": {"user": "{question}", "self_correction": "R", "feedback": "verdict", "feedback_tokens": 16,
-                "verdict": {"right": "a", "wrong": "b {self_correction}"}},
-    "reward": {"fn": "test_feedback.starts_low", "accept_cut": True},
-    "generation": {"max_prompt_length_attempt1": 8, "max_prompt_length_attempt2": 64, "max_new_tokens_attempt1": 8,
-                   "max_new_tokens_attempt2": 6},
-    "train": {"stage1_steps": 1, "stage2_steps": 1, "stage1_batch_size": 4, "stage2_batch_size": 4,
-              "attempts_per_prompt": 2, "revisions_per_attempt": 2},
-    "eval": {"max_examples": 4},
-}  # fmt: skip
+CONFIG = tiny.changed(tiny.SCORE, {
+    "prompts.feedback": "verdict", "prompts.feedback_tokens": 16,
+    "prompts.verdict": {"right": "a", "wrong": "b {self_correction}"},
+    "reward.fn": "test_feedback.starts_low", "optimizer": {},
+    "train": tiny.stages((1, 1), 4, attempts_per_prompt=2, revisions_per_attempt=2),
+})  # fmt: skip
+folder = tiny.folder(CONFIG)
 
 
 def starts_low(predictions):
     return [Judged({"low": float(text[:1] < "5")}, match=text[:1] < "5") for text in predictions]
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch, tiny_folder):
-    monkeypatch.chdir(tmp_path)
-    rows = [{"question": f"{a}+{b}", "answer": str(a + b)} for a in range(5) for b in range(5)]
-    write_rows(Path("rows.jsonl"), rows)
-    Path("tiny.yaml").write_text(yaml.safe_dump({**CONFIG, "model": {**CONFIG["model"], "name": str(tiny_folder)}}))
-    return tmp_path
-
-
-def run(script, monkeypatch, capsys, *arguments):
-    """A script as the command line runs it; what it printed."""
-    monkeypatch.setattr(sys, "argv", [f"{script.__name__}.py", *arguments])
-    with pytest.raises(SystemExit) as caught:
-        run_script(script.main)
-    out, err = capsys.readouterr()
-    assert caught.value.code == 0, err
-    return out
-
-
-def test_every_evaluation_has_a_row_without_feedback_and_all_say_which_is_which(folder, monkeypatch, capsys):
-    out = run(train, monkeypatch, capsys, "--config", "tiny.yaml")
-    rows = [json.loads(line) for line in Path("outputs/tiny/evaluations.jsonl").read_text().splitlines()]
+def test_every_evaluation_has_a_row_without_feedback_and_all_say_which_is_which(folder, capsys):
+    out = printed(train, capsys, "--config", "tiny.yaml")
+    rows = logged("evaluations")
     assert [row["feedback"] for row in rows] == ["verdict", "none"] * 3
     assert all(("selection" in row) == (row["feedback"] == "verdict") for row in rows)
     assert "no feedback" in out and "verdict feedback (an oracle's)" in out
     for told, plain in zip(rows[::2], rows[1::2], strict=True):
         assert told["acc_attempt1"] == plain["acc_attempt1"] and told["questions"] == plain["questions"]
-    texts = [json.loads(line) for line in Path("outputs/tiny/generations.jsonl").read_text().splitlines()]
+    texts = logged("generations")
     heard = {(row.get("feedback"), row.get("feedback2")) for row in texts}
     assert {("none", None)} < heard and {told for _, told in heard} <= {None, "a", "b R"}
     result = {"evaluations": [{**row, "global_step": row["step"]} for row in rows]}
     assert value_of(result, Figure("acc_attempt2", "last")) == rows[-2]["acc_attempt2"]
     assert value_of(result, Figure("length_attempt2", "after_stage2_without_feedback")) == rows[-1]["length_attempt2"]
-    run(report, monkeypatch, capsys, "outputs/tiny")
+    printed(report, capsys, "outputs/tiny")
     page = Path("outputs/tiny/report.html").read_text()
     assert "no feedback" in page and "verdict feedback (an oracle" in page
-    shown = run(evaluate, monkeypatch, capsys, "--config", "outputs/tiny/config.yaml", "--run", "outputs/tiny",
+    shown = printed(evaluate, capsys, "--config", "outputs/tiny/config.yaml", "--run", "outputs/tiny",
                 "--temperature", "0", "--output", "results.jsonl")  # fmt: skip
-    measured = [json.loads(line) for line in Path("results.jsonl").read_text().splitlines()]
+    measured = rows_in("results.jsonl")
     assert [row["feedback"] for row in measured] == ["verdict", "none"]
     assert [row["acc_attempt2"] for row in measured] == [row["acc_attempt2"] for row in rows[-2:]]
     assert "greedy, no feedback" in shown

@@ -1,6 +1,5 @@
 """Reviews: turns of the policy between two attempts, which are no attempts, in everything that a run does."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -8,7 +7,8 @@ import torch
 from accelerate import Accelerator
 from conftest import after
 from helpers.judges import judge_by
-from test_feedback import LIMITS, folder, run, written  # noqa: F401  `folder` is a fixture
+from helpers.tiny import logged, printed, rows_in
+from test_feedback import folder as folder
 from test_sequential import TREES
 
 import evaluate
@@ -68,7 +68,7 @@ def test_a_reflection_judges_nothing():
     assert verdict.scored and verdict.well_formed and not verdict.match and not verdict.components
 
 
-def test_phrases_that_one_text_could_end_in_are_refused(folder):  # noqa: F811
+def test_phrases_that_one_text_could_end_in_are_refused(folder):
     for own in ("prompts.self.right=correct", "prompts.self.right=WRONG."):
         with pytest.raises(ConfigError, match="make them differ at the end"):
             load(ScoreConfig, Path("tiny.yaml"), [*SELF, own, "prompts.self.wrong=incorrect" if "correct" in own else
@@ -244,32 +244,32 @@ def test_a_check_is_not_paid_for_what_comes_of_it():
 
 
 @pytest.mark.parametrize("recipe", ["pag", "reflect", "score"])
-def test_a_run_with_reviews_tells_of_them_everywhere(recipe, folder, monkeypatch, capsys):  # noqa: F811
+def test_a_run_with_reviews_tells_of_them_everywhere(recipe, folder, monkeypatch, capsys):
     judges = recipe != "reflect"
     own = {"pag": ("prompts.stop=self",), "reflect": ("prompts.stop=verdict", "prompts.self.right=null"), "score": ()}
     options = ("--config", "tiny.yaml", *SELF, *own[recipe], f"train.recipe={recipe}", "train.stage1_steps=null"
                if recipe != "score" else "train.stage1_steps=1", "tracking.tokens=all")  # fmt: skip
     says = ["right", "wrong"] if judges else [""]
     monkeypatch.setattr(Review, "judgement", lambda self, completion, text: says[sum(completion.ids) % len(says)])
-    shown = run(train, monkeypatch, capsys, *options, "--dry-run")
+    shown = printed(train, capsys, *options, "--dry-run")
     role = "check" if judges else "reflection"
     assert f">>> {role} of attempt 1, at most 5 tokens <<<" in shown and "<|user|>b R" in shown
     assert "= 8 + 16 + 16 + 16 + 16 completions" in shown
-    run(train, monkeypatch, capsys, *options)
-    metrics = [json.loads(line) for line in Path("outputs/tiny/metrics.jsonl").read_text().splitlines()]
+    printed(train, capsys, *options)
+    metrics = logged("metrics")
     for row in metrics:
         assert {"acc_attempt1", f"length_{role}1", f"beta_{role}1"} <= row.keys()
         assert (f"kl_{role}1" in row) == (recipe != "score")  # there they are context
         assert (f"acc_{role}1" in row) == judges and row["tokens"] > 0
     if recipe == "score":
         assert metrics[0]["beta_check1"] == metrics[0]["beta_attempt2"] < metrics[0]["beta_attempt1"]
-    rows = [json.loads(line) for line in Path("outputs/tiny/evaluations.jsonl").read_text().splitlines()]
+    rows = logged("evaluations")
     assert [row["feedback"] for row in rows] == ["self", "none"] * (len(rows) // 2)
     for told, plain in zip(rows[::2], rows[1::2], strict=True):
         assert "acc_attempt3" in told and "acc_attempt3" in plain and "acc_attempt4" not in told
         assert ("acc_check" in told) == judges and "acc_check" not in plain
         assert told["acc_attempt1"] == plain["acc_attempt1"]
-    texts = [json.loads(line) for line in Path("outputs/tiny/generations.jsonl").read_text().splitlines()]
+    texts = logged("generations")
     reviewed = [row for row in texts if f"{role}1" in row and row["when"] == "train"]
     assert reviewed and all(
         {f"{role}_length1", f"{role}_advantage1", f"{role}_tokens1"} <= row.keys() for row in reviewed
@@ -278,11 +278,11 @@ def test_a_run_with_reviews_tells_of_them_everywhere(recipe, folder, monkeypatch
         assert not any(row["advantage1"] or row["advantage2"] for row in reviewed)
     elif recipe == "score":
         assert not any(row["check_advantage1"] for row in reviewed)
-    run(report, monkeypatch, capsys, "outputs/tiny")
+    printed(report, capsys, "outputs/tiny")
     page = Path("outputs/tiny/report.html").read_text()
     assert ("Its own checks" in page) == judges
-    measured = run(evaluate, monkeypatch, capsys, "--config", "outputs/tiny/config.yaml", "--run", "outputs/tiny",
+    measured = printed(evaluate, capsys, "--config", "outputs/tiny/config.yaml", "--run", "outputs/tiny",
                    "--temperature", "0", "--output", "results.jsonl")  # fmt: skip
-    again = [json.loads(line) for line in Path("results.jsonl").read_text().splitlines()]
+    again = rows_in("results.jsonl")
     assert [row["acc_attempt3"] for row in again] == [row["acc_attempt3"] for row in rows[-2:]]
     assert "its own review" in measured

@@ -1,14 +1,13 @@
 """More attempts than two: where a chat stops, what then stands, and what it is worth at equal samples."""
 
-import json
 from pathlib import Path
 from statistics import fmean
 
 import numpy as np
 import pytest
 from accelerate import Accelerator
+from helpers.tiny import logged, printed, rows_in
 from test_feedback import folder as folder
-from test_feedback import run as script
 
 import evaluate
 import report
@@ -76,10 +75,10 @@ def test_votes_over_the_last_of_three_attempts_cost_three_first_ones():
     assert one["acc_sequential"] == fmean([1, 1 / 3])  # each last attempt alone
 
 
-def test_a_run_that_stops_tells_of_it_everywhere(folder, monkeypatch, capsys):
+def test_a_run_that_stops_tells_of_it_everywhere(folder, capsys):
     sampled = ("eval.temperature=1", "eval.samples_per_prompt=4")
-    out = script(train, monkeypatch, capsys, "--config", "tiny.yaml", *STOPPING, *sampled)
-    rows = [json.loads(line) for line in Path("outputs/tiny/evaluations.jsonl").read_text().splitlines()]
+    out = printed(train, capsys, "--config", "tiny.yaml", *STOPPING, *sampled)
+    rows = logged("evaluations")
     assert [(row["feedback"], row.get("stop")) for row in rows] == [("stop", "verdict"), ("none", None)] * 3
     for row in rows:
         assert [part["k"] for part in row["success_at_k"]] == [1, 2, 3, 4] and "acc_attempt4" in row
@@ -89,13 +88,13 @@ def test_a_run_that_stops_tells_of_it_everywhere(folder, monkeypatch, capsys):
     # seeds go by path: the policy that is always asked again has the same answers, up to its first right one
     assert 0 < goes_on["acc_attempt1"] < goes_on["acc_if_stopped"] == stops["acc_if_stopped"] == stops["acc_attempt4"]
     assert goes_on["acc_attempt4"] < goes_on["acc_if_stopped"]
-    metrics = [json.loads(line) for line in Path("outputs/tiny/metrics.jsonl").read_text().splitlines()]
+    metrics = logged("metrics")
     assert all(row["gap"] >= 0 and 0 <= row["repeat_rate"] <= 1 for row in metrics)
     assert "stop when right (by an oracle)" in out and "attempts in a chat is right" in out
-    script(report, monkeypatch, capsys, "outputs/tiny")
+    printed(report, capsys, "outputs/tiny")
     assert "One after another, or side by side" in Path("outputs/tiny/report.html").read_text()
-    shown = script(evaluate, monkeypatch, capsys, "--config", "outputs/tiny/config.yaml", "--run", "outputs/tiny",
+    shown = printed(evaluate, capsys, "--config", "outputs/tiny/config.yaml", "--run", "outputs/tiny",
                    "--temperature", "1", "--majority", "--output", "results.jsonl")  # fmt: skip
-    measured = [json.loads(line) for line in Path("results.jsonl").read_text().splitlines()]
+    measured = rows_in("results.jsonl")
     assert [row["success_at_k"] for row in measured] == [stops["success_at_k"], goes_on["success_at_k"]]
     assert "majority votes at temperature 1, no feedback" in shown and np.isfinite(measured[0]["majority"][0]["gain"])

@@ -1,26 +1,22 @@
 """Log-probs, ratios and weights of single tokens in generations.jsonl: what training has computed anyway."""
 
-import json
-from pathlib import Path
-
 import pytest
 from conftest import after
-from test_score import command, make_run
-from test_score import folder as score_folder  # noqa: F401
-from test_selfplay import folder, logged, opened, weights
-from test_selfplay import step as play_step
+from helpers import tiny
+from helpers.tiny import SCORE, SELFPLAY, logged, opened, play_step, score_run, weights
 
+import train
 from engine import Completion
 from lib.rl.tokens import sizes_of
 from lib.rl.tree import Answer
 from pages.rollouts import tokens_of
 
-folder = folder  # a fixture
+folder, score_folder = tiny.folder(SELFPLAY), tiny.folder(SCORE)
 TIMES = ("time", "tokens_per_second")
 
 
 def trained(run):
-    return [row for row in logged(run, "generations") if row["when"] == "train"]
+    return [row for row in logged("generations", run.config.run_name) if row["when"] == "train"]
 
 
 def plain(row):
@@ -59,7 +55,7 @@ def test_what_is_kept_changes_nothing_and_is_what_training_computed():
         with opened(f"tracking.tokens={which}", *more, moved=0.2) as run:
             for _ in range(2):
                 play_step(run)
-            kept[which], rows[which], ends[which] = trained(run), logged(run, "metrics"), weights(run)
+            kept[which], rows[which], ends[which] = trained(run), logged("metrics", run.config.run_name), weights(run)
             answers = {row["text"] for row in kept[which]}
     assert answers and all(bool((ends["none"] == value).all()) for value in ends.values())
     assert [*map(plain, rows["none"])] == [*map(plain, rows["one_prompt"])] == [*map(plain, rows["all"])]
@@ -81,8 +77,8 @@ def test_what_is_kept_changes_nothing_and_is_what_training_computed():
     assert any(row["tokens"].get("clipped") for row in kept["all"])
 
 
-def test_they_are_the_log_probs_of_the_policy(score_folder, monkeypatch):  # noqa: F811
-    run = make_run("tracking.tokens=all", moved=0.2)
+def test_they_are_the_log_probs_of_the_policy(score_folder, monkeypatch):
+    run = score_run("tracking.tokens=all", moved=0.2)
     with run.open():
         trees = run.sample(run.stages[1])
         run.progress.stage = 2
@@ -90,23 +86,23 @@ def test_they_are_the_log_probs_of_the_policy(score_folder, monkeypatch):  # noq
         monkeypatch.setattr(run.session, "keep_texts", lambda rows: kept.update(rows=rows))
         run.update(run.stages[1], trees, run.credit(run.stages[1], trees))
         group = trees[0]
-        again = make_run("tracking.tokens=all", moved=0.2).policy
+        again = score_run("tracking.tokens=all", moved=0.2).policy
         for answer, row in zip(group.answers, kept["rows"][::2], strict=False):
             logp = again(after(group.prompt.ids, answer.completion.ids))[0]
             assert row["tokens1"]["logp"] == pytest.approx(logp.tolist(), abs=1e-3)
 
 
-def test_the_smallest_run_keeps_them_and_a_resumed_one_too(score_folder, monkeypatch, capsys):  # noqa: F811
-    code, *_ = command(monkeypatch, capsys, "train.checkpoint_every=1", "train.stage1_steps=2")
-    rows = [json.loads(line) for line in Path("outputs/tiny/generations.jsonl").read_text().splitlines()]
+def test_the_smallest_run_keeps_them_and_a_resumed_one_too(score_folder, capsys):
+    options = ("--config", "tiny.yaml", "train.checkpoint_every=1", "train.stage1_steps=2")
+    code, *_ = tiny.ended(train, capsys, *options)
+    rows = logged("generations")
     assert code == 0
     steps = {(row["stage"], row["step"]) for row in rows if "tokens1" in row}
     assert steps == {(1, 1), (1, 2), (2, 1)}
     before = [row for row in rows if row["when"] == "train"]
-    code, *_ = command(monkeypatch, capsys, "train.checkpoint_every=1", "train.stage1_steps=2", "--resume",
-                       "outputs/tiny/stage1/step_1")  # fmt: skip
+    code, *_ = tiny.ended(train, capsys, *options, "--resume", "outputs/tiny/stage1/step_1")
     assert code == 0
-    rows = [json.loads(line) for line in Path("outputs/tiny/generations.jsonl").read_text().splitlines()]
+    rows = logged("generations")
     after_it = [row for row in rows if row["when"] == "train"]
     assert [{**row, "time": 0} for row in after_it] == [{**row, "time": 0} for row in before]
     assert after_it[-1]["time"] > before[-1]["time"]

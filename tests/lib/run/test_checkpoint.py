@@ -20,7 +20,7 @@ import yaml
 from accelerate import Accelerator
 from accelerate.state import AcceleratorState, PartialState
 from conftest import fewer, part
-from test_runlog import exit_code, fork, in_child
+from helpers.children import exit_code, fork, in_child
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from lib.core.config import Outputs
@@ -664,7 +664,7 @@ def test_a_disk_that_lies_is_noticed(run_dir, monkeypatch):
     assert (run_dir / "stage1" / "step_1").exists()
 
 
-def test_other_errors_are_not_called_storage_errors(run_dir, monkeypatch):
+def test_other_errors_are_not_called_storage_errors(run_dir):
     run = Run(run_dir, resume=True).train(3)
     run.checkpoints.register(bad=type("Bad", (), {"state_dict": lambda self: {"x": Counter()}})())
     with pytest.raises(Exception, match=r"Weights only load failed|Can't pickle"):

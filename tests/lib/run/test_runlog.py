@@ -5,40 +5,17 @@ import resource
 import shutil
 import signal
 import time
-import traceback
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from conftest import fewer
+from helpers.children import exit_code, fork, in_child
 
 from lib.core.errors import ConfigError, StorageError, run_script
 from lib.run import runlog
 from lib.run.runlog import RunLog, read_jsonl
-
-
-def fork(function) -> int:
-    """Start `function` in a forked child; the child exits with what it returns, or 99 after a traceback."""
-    pid = os.fork()
-    if pid == 0:
-        code = 99
-        try:
-            torch.set_num_threads(1)
-            code = function() or 0
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            os._exit(code)
-    return pid
-
-
-def exit_code(pid: int) -> int:
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-
-
-def in_child(function) -> int:
-    return exit_code(fork(function))
 
 
 def rows_of(directory: Path, stream: str = "metrics") -> list[dict]:

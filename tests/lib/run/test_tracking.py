@@ -12,6 +12,7 @@ import pytest
 import torch
 import wandb
 import yaml
+from helpers.tiny import call, limits, stages, sums
 from wandb.proto import wandb_internal_pb2
 
 import collect_rollouts
@@ -34,9 +35,8 @@ SHARED = {
 CONFIGS = {
     train: SHARED | {
         "prompts": {"user": "{question}", "self_correction": "R"},
-        "generation": {"max_prompt_length_attempt1": 16, "max_prompt_length_attempt2": 64,
-                       "max_new_tokens_attempt1": 4, "max_new_tokens_attempt2": 4},
-        "train": {"stage1_steps": 1, "stage2_steps": 1, "stage1_batch_size": 2, "stage2_batch_size": 2},
+        "generation": limits(prompts=(16, 64), answers=(4, 4)),
+        "train": stages((1, 1), 2),
         "eval": {"temperature": 1.0},
     },
     rl_train_gspo_selfplay: SHARED | {
@@ -86,7 +86,7 @@ def task(tiny_folder, tmp_path):
     """`task(script)` writes data and the config of a script, and returns its name."""
 
     def write(script):
-        rows = [{"question": f"{a}+{b}", "answer": str(a + b)} for a in range(5) for b in range(5)]
+        rows = sums()
         chats = [{"prompt": row["question"], "completion": row["answer"]} for row in rows]
         for name, lines in (("rows", rows), ("chats", chats)):
             write_rows(tmp_path / f"{name}.jsonl", lines)
@@ -128,11 +128,10 @@ def history(run_dir):
 
 @pytest.mark.parametrize("script", CONFIGS, ids=lambda script: script.__name__)
 def test_every_script_tells_it_all(script, task, tmp_path, monkeypatch):
-    monkeypatch.setattr("sys.argv", [script.__name__, "--config", str(task(script))])
     monkeypatch.setattr("lib.run.tracking.SAMPLES", 2)
     for name, value in {"RUN_GROUP": "sums", "TAGS": "tiny", "NOTES": "a test"}.items():
         monkeypatch.setenv(f"WANDB_{name}", value)
-    assert script.main() == 0
+    assert call(script, "--config", task(script)) == 0
     run_dir = tmp_path / "outputs/tiny"
     begun = next(record.run for record in records(run_dir) if record.HasField("run"))
     assert (begun.project, begun.display_name, begun.run_group) == ("rematch", "tiny", "sums")
@@ -170,7 +169,7 @@ def begun(tmp_path):
     return [(r.run.run_id, r.run.display_name) for r in records(tmp_path / "outputs/tiny") if r.HasField("run")]
 
 
-def test_a_run_has_an_id_of_its_own_and_a_resumed_one_goes_on_in_it(task, tmp_path, monkeypatch):
+def test_a_run_has_an_id_of_its_own_and_a_resumed_one_goes_on_in_it(task, tmp_path):
     path = task(collect_rollouts)
     for resume, rows in ((False, 1), (True, 2), (False, 3)):
         (tmp_path / "outputs/tiny").mkdir(parents=True, exist_ok=True)

@@ -14,7 +14,7 @@ import torch
 import yaml
 from conftest import long
 from helpers import forks
-from test_chats import GEMMA, LLAMA3, MISTRAL, QWEN3, labeller_of
+from helpers.families import GEMMA, LLAMA3, MISTRAL, QWEN3, labeller_of
 
 import collect_rollouts
 import lib.generators.local

@@ -4,13 +4,13 @@ Ray is optional: pip install -r requirements-ray.txt into an environment of this
 """
 
 import os
-import sys
 import threading
 import time
 from collections import Counter
 
 import pytest
-from test_code_rewards import folder, logged, writer  # noqa: F401  (fixtures)
+from helpers.tiny import call, logged
+from test_code_rewards import folder, writer  # noqa: F401  (fixtures)
 
 import train
 from data.builders import write_rows
@@ -83,7 +83,7 @@ def test_a_run_is_the_same_although_a_worker_is_killed(nodes, folder, afresh, mo
     rows = [
         {"prompt": f"q{n}", "stdio": [{"stdin": str(n), "stdout": "8\n"}], "solution": "print(8)"} for n in range(64)
     ]
-    write_rows(folder / "tasks.jsonl", rows)
+    write_rows(folder / "rows.jsonl", rows)
     judge, asked = cluster.RemoteWorker.judge, []
 
     def killed_at_the_tenth(worker, program):
@@ -96,12 +96,11 @@ def test_a_run_is_the_same_although_a_worker_is_killed(nodes, folder, afresh, mo
     little = ("train.stage1_steps=1", "train.stage2_steps=1", "eval.samples_per_prompt=1")
     for name, where in (("here", "false"), ("there", "true")):
         options = (*little, f"run_name={name}", f"sandbox.ray={where}")
-        monkeypatch.setattr(sys, "argv", ["train.py", "--config", "programs.yaml", *options])
-        assert train.main() == 0
+        assert call(train, "--config", "tiny.yaml", *options) == 0
         assert pool.shared().counts["lost workers"] == (where == "true")
     assert len(asked) >= 30 and set(asked) == nodes
     for stream in ("evaluations", "generations"):
-        here, there = ([{**row, "time": 0} for row in logged(name, stream)] for name in ("here", "there"))
+        here, there = ([{**row, "time": 0} for row in logged(stream, name)] for name in ("here", "there"))
         assert here == there and here
 
 

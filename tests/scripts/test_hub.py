@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 from conftest import long
+from helpers import tiny
 from helpers.hub import environment, stand_in
 from huggingface_hub import ModelCard, constants
 from safetensors.torch import load_file
@@ -31,21 +32,19 @@ from lib.run.manifest import MANIFEST
 from lib.run.outbox import OUTBOX, REPO, Publisher, _locked, name_of, push_all, put, revision_of, waiting
 
 TOKEN = "hf_this_is_told_to_nobody"
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 CONFIG = {
     "run_name": "run",
-    "model": {"backend": "plain", "max_seq_length": 64, "adapters": {"lora": {"r": 2, "alpha": 4}}},
+    "model": tiny.model(2),
     "dataset": {"name": "rows.jsonl", "test_split_size": 4},
     "prompts": {"user": "{question}", "self_correction": "again"},
     "reward": {"fn": "hub_reward.digits", "accept_cut": True},
-    "generation": {"max_prompt_length_attempt1": 16, "max_prompt_length_attempt2": 40, "max_new_tokens_attempt1": 4,
-                   "max_new_tokens_attempt2": 4},
+    "generation": tiny.limits(prompts=(16, 40), answers=(4, 4)),
     "optimizer": {"learning_rate": 0.01},
-    "train": {"stage1_steps": 2, "stage2_steps": 1, "stage1_batch_size": 4, "stage2_batch_size": 4,
-              "checkpoint_every": 1, "keep_best": False, "on_collapse": "warn", "beta2": 0.1},
+    "train": tiny.stages((2, 1), 4, checkpoint_every=1, keep_best=False, on_collapse="warn", beta2=0.1),
     "eval": {"max_examples": 2, "selection_examples": 0},
     "hub": {"repo_id": "me/run"},
-}  # fmt: skip
+}
 REVISIONS = ["main", "stage1-step_1", "stage1-step_2", "stage2-step_1"]
 REWARD = """
 def digits(predictions):
@@ -76,15 +75,8 @@ def config(tiny_folder, hub, monkeypatch):
     Path("hub_reward.py").write_text(REWARD)
     monkeypatch.syspath_prepend(str(Path.cwd()))
     rows = [{"question": f"{a}+{b}=", "answer": str(a + b)} for a in range(5) for b in range(4)]
-    write_rows(Path("rows.jsonl"), rows)
-    tree = CONFIG | {"model": CONFIG["model"] | {"name": str(tiny_folder)}}
-    Path("task.yaml").write_text(yaml.safe_dump(tree))
+    tiny.write_task(Path(), CONFIG, tiny_folder, rows, "task.yaml")
     return "task.yaml"
-
-
-def call(patch, script, *arguments):
-    patch.setattr(sys, "argv", [f"{script.__name__}.py", *map(str, arguments)])
-    return script.main()
 
 
 def files_in(folder):
@@ -92,8 +84,8 @@ def files_in(folder):
     return {path: path.read_bytes() for path in found}
 
 
-def test_a_run_is_pushed_while_it_trains_and_its_revisions_are_loaded(hub, config, monkeypatch, capsys):
-    assert call(monkeypatch, train, "--config", config) == 0
+def test_a_run_is_pushed_while_it_trains_and_its_revisions_are_loaded(hub, config, capsys):
+    assert tiny.call(train, "--config", config) == 0
     assert "pushed to me/run" in capsys.readouterr().out
     repo = hub.repos["me/run"]
     assert sorted(repo.branches) == REVISIONS and repo.private
@@ -120,17 +112,17 @@ def test_a_run_is_pushed_while_it_trains_and_its_revisions_are_loaded(hub, confi
         "adapter_model.safetensors"
     ]
     first = ["--config", config, "--resume-adapter", "me/run@stage1-step_1", "hub=null", "run_name=next"]
-    assert call(monkeypatch, train, *first, "train.stage1_steps=0", "optimizer.learning_rate=1e-9") == 0
+    assert tiny.call(train, *first, "train.stage1_steps=0", "optimizer.learning_rate=1e-9") == 0
     began, ended = (load_file(folder / "adapter_model.safetensors") for folder in (there, Path("outputs/next/stage2")))
     assert all(abs(began[name] - ended[name]).max() < 1e-7 for name in began) and began.keys() == ended.keys()
     measured = ["--config", config, "--temperature", "0", "--output"]
-    assert call(monkeypatch, evaluate, *measured, "rows.json", "--adapter", "me/run@main") == 0
-    assert call(monkeypatch, evaluate, *measured, "merged.json", "model.adapter=me/run@main") == 0
+    assert tiny.call(evaluate, *measured, "rows.json", "--adapter", "me/run@main") == 0
+    assert tiny.call(evaluate, *measured, "merged.json", "model.adapter=me/run@main") == 0
     one, other = (json.loads(Path(name).read_text()) for name in ("rows.json", "merged.json"))
     assert one["acc_attempt2"] == other["acc_attempt2"] and one["n"] == other["n"]
 
 
-def test_a_hub_that_fails_in_the_middle_loses_nothing(hub, config, monkeypatch, capsys):
+def test_a_hub_that_fails_in_the_middle_loses_nothing(hub, config, capsys):
     uploads = []
 
     def refuses(method, path):
@@ -138,7 +130,7 @@ def test_a_hub_that_fails_in_the_middle_loses_nothing(hub, config, monkeypatch, 
         return 403 if method == "PUT" and len(uploads) > 1 else 0
 
     hub.refuses = refuses
-    assert call(monkeypatch, train, "--config", config) == 0  # training ended as if nothing had been
+    assert tiny.call(train, "--config", config) == 0  # training ended as if nothing had been
     told = [line for line in capsys.readouterr().out.splitlines() if line.startswith("WARNING")]
     assert len(told) == 1 and "hub.repo_id: 'me/run' could not be written (" in told[0]
     assert told[0].endswith("Training goes on; to push what is missing: python push.py outputs/run")
@@ -158,30 +150,30 @@ def test_a_hub_that_fails_in_the_middle_loses_nothing(hub, config, monkeypatch, 
     assert TOKEN not in told.stdout + told.stderr + (outbox / "push.log").read_text()
     assert hub.log.count(("PUT", uploads[0])) == 1  # what had been uploaded was not uploaded again
     assert hub.log.count(("PUT", uploads[1])) > 1
-    assert call(monkeypatch, push, "outputs/run") == 0
+    assert tiny.call(push, "outputs/run") == 0
     assert "nothing waits to be pushed" in capsys.readouterr().out
 
 
 @long
-def test_what_a_run_could_not_push_goes_when_it_is_resumed(hub, config, monkeypatch, capsys):
+def test_what_a_run_could_not_push_goes_when_it_is_resumed(hub, config, capsys):
     hub.refuses = lambda method, path: 403 if path != "" else 0
-    assert call(monkeypatch, train, "--config", config) == 0
+    assert tiny.call(train, "--config", config) == 0
     assert len(waiting(Path("outputs/run/to_hub"))) == 5 and hub.repos == {}  # main twice: of each stage
     hub.refuses = lambda method, path: 0
-    assert call(monkeypatch, train, "--config", config, "--resume") == 0
+    assert tiny.call(train, "--config", config, "--resume") == 0
     assert sorted(hub.repos["me/run"].branches) == REVISIONS and "pushed to me/run" in capsys.readouterr().out
 
 
-def test_a_result_that_a_kill_left_unpublished_goes_when_the_run_is_resumed(hub, config, monkeypatch):
-    assert call(monkeypatch, train, "--config", config) == 0
+def test_a_result_that_a_kill_left_unpublished_goes_when_the_run_is_resumed(hub, config):
+    assert tiny.call(train, "--config", config) == 0
     hub.repos.clear()
     (Path("outputs/run/stage2") / MANIFEST).unlink()
-    assert call(monkeypatch, train, "--config", config, "--resume") == 0
+    assert tiny.call(train, "--config", config, "--resume") == 0
     assert {*hub.repos["me/run"].branches} == {"main", "stage2-step_1"}
 
 
 @long
-def test_folders_are_pushed_by_hand_a_whole_model_and_a_run_that_knew_no_hub(hub, config, monkeypatch, capsys):
+def test_folders_are_pushed_by_hand_a_whole_model_and_a_run_that_knew_no_hub(hub, config, capsys):
     base = load(ScoreConfig, Path(config), []).model.name
     sft = {
         "run_name": "sft",
@@ -193,37 +185,37 @@ def test_folders_are_pushed_by_hand_a_whole_model_and_a_run_that_knew_no_hub(hub
     chats = [{"prompt": f"{a}+1=", "completion": str(a + 1)} for a in range(8)]
     write_rows(Path("chats.jsonl"), chats)
     Path("sft.yaml").write_text(yaml.safe_dump(sft))
-    assert call(monkeypatch, sft_train, "--config", "sft.yaml") == 0
+    assert tiny.call(sft_train, "--config", "sft.yaml") == 0
     whole = hub.repos["me/whole"]
     assert not whole.private and {"model.safetensors", "config.json", "tokenizer.json"} <= whole.branches["main"].keys()
     assert (
         'AutoModelForCausalLM.from_pretrained("me/whole", dtype="auto")' in whole.branches["main"]["README.md"].decode()
     )
     before = sorted(folder.name for folder in Path("outputs/sft").iterdir() if folder.is_dir())
-    assert call(monkeypatch, push, "outputs/sft/final", "--to", "me/again", "--revision", "v1", "--public") == 0
+    assert tiny.call(push, "outputs/sft/final", "--to", "me/again", "--revision", "v1", "--public") == 0
     assert sorted(hub.repos["me/again"].branches) == ["main", "v1"]
     assert hub.repos["me/again"].branches["v1"]["model.safetensors"] == whole.branches["main"]["model.safetensors"]
     assert sorted(folder.name for folder in Path("outputs/sft").iterdir() if folder.is_dir()) == before
-    assert call(monkeypatch, train, "--config", config, "hub=null", "train.stage1_steps=3") == 0
+    assert tiny.call(train, "--config", config, "hub=null", "train.stage1_steps=3") == 0
     assert not Path("outputs/run/to_hub").exists()
-    assert call(monkeypatch, push, "outputs/run", "--to", "me/late") == 0
+    assert tiny.call(push, "outputs/run", "--to", "me/late") == 0
     assert {*REVISIONS, "stage1-step_3"} == hub.repos["me/late"].branches.keys()
     pruned = Path("outputs/run/stage1/step_1")  # has weights, and no state that training could go on from
     assert not (pruned / "objects_0.bin").exists()
-    assert call(monkeypatch, push, pruned, "--to", "me/one", "--revision", "main") == 0
+    assert tiny.call(push, pruned, "--to", "me/one", "--revision", "main") == 0
     sent = hub.repos["me/one"].branches["main"]["adapter_model.safetensors"]
     assert sent == (pruned / "adapter_model.safetensors").read_bytes()
     measured = ["hub=null", "--config", config, "--temperature", "0", "--output"]
-    assert call(monkeypatch, evaluate, *measured, "rows.json", "--adapter", pruned) == 0
-    assert call(monkeypatch, evaluate, f"model.adapter={pruned}", *measured, "base.json") == 0
+    assert tiny.call(evaluate, *measured, "rows.json", "--adapter", pruned) == 0
+    assert tiny.call(evaluate, f"model.adapter={pruned}", *measured, "base.json") == 0
     one, other = (json.loads(Path(name).read_text()) for name in ("rows.json", "base.json"))
     assert one["reward_attempt2"] == other["reward_attempt2"] and one["n"] == other["n"]
     capsys.readouterr()
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, -15), (signal.SIGINT, 130)])
-def test_a_signal_leaves_the_weights_in_the_outbox(hub, config, monkeypatch, number, code):
-    assert call(monkeypatch, train, "--config", config, "hub=null") == 0
+def test_a_signal_leaves_the_weights_in_the_outbox(hub, config, number, code):
+    assert tiny.call(train, "--config", config, "hub=null") == 0
     reached, go = threading.Event(), threading.Event()
 
     def hold(method: str, path: str) -> int:
@@ -241,7 +233,7 @@ def test_a_signal_leaves_the_weights_in_the_outbox(hub, config, monkeypatch, num
     go.set()
     assert pushing.returncode == code and "Traceback" not in said
     assert len(waiting(Path("outputs/run", OUTBOX))) == len(REVISIONS)
-    assert call(monkeypatch, push, "outputs/run", "--to", "me/run") == 0
+    assert tiny.call(push, "outputs/run", "--to", "me/run") == 0
     assert {*REVISIONS} == hub.repos["me/run"].branches.keys()
     assert [path.name for path in Path("outputs/run", OUTBOX).iterdir()] == [".lock"]
 
@@ -249,7 +241,7 @@ def test_a_signal_leaves_the_weights_in_the_outbox(hub, config, monkeypatch, num
 def test_mistakes_are_one_sentence(hub, config, monkeypatch, tmp_path):
     def refused(script, *arguments):
         with pytest.raises(ConfigError) as caught:
-            call(monkeypatch, script, *arguments)
+            tiny.call(script, *arguments)
         return str(caught.value)
 
     assert "nowhere: there is no such folder" in refused(push, "nowhere")
@@ -265,7 +257,7 @@ def test_mistakes_are_one_sentence(hub, config, monkeypatch, tmp_path):
     assert "the Hub cannot be reached and the local cache lacks it" in told
 
 
-def test_what_waits_for_one_repository_goes_to_no_other(hub, monkeypatch):
+def test_what_waits_for_one_repository_goes_to_no_other(hub):
     settings = HubSettings(repo_id="me/run")
     run = Path("run")
     weights = run / "stage1/step_2"
@@ -274,11 +266,11 @@ def test_what_waits_for_one_repository_goes_to_no_other(hub, monkeypatch):
     (run / "config.yaml").write_text("hub: {repo_id: me/run}")
     put(weights, run / OUTBOX, settings, "stage1-step_2")
     with pytest.raises(ConfigError, match="stage1-step_2 waits for me/run, not for me/other; push it first"):
-        call(monkeypatch, push, run, "--to", "me/other")
+        tiny.call(push, run, "--to", "me/other")
     with pytest.raises(ConfigError, match="--revision v1: what waits in run/to_hub has revisions of its own"):
-        call(monkeypatch, push, run, "--to", "me/run", "--revision", "v1")
+        tiny.call(push, run, "--to", "me/run", "--revision", "v1")
     assert hub.repos == {} and len(waiting(run / OUTBOX)) == 1
-    assert call(monkeypatch, push, run) == 0
+    assert tiny.call(push, run) == 0
     assert hub.repos["me/run"].branches["stage1-step_2"]["adapter_model.safetensors"] == b"weights"
     assert REPO not in hub.repos["me/run"].branches["stage1-step_2"] and not waiting(run / OUTBOX)
 
