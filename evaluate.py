@@ -65,7 +65,7 @@ from lib.core.config import (
     load,
     parser,
 )
-from lib.core.console import answered, cut_off
+from lib.core.console import answered, format_trouble
 from lib.core.errors import FINISHED, ConfigError, Left, run_script
 from lib.core.registry import matchers
 from lib.rewards.judge import prepare
@@ -133,7 +133,7 @@ def main() -> int:
     screen.heading(f"{adapter or 'base'} of {config.model.full_name}")
     screen.say("\n".join(tables(rows)))
     for row in rows:
-        if not config.reward.accepts_cut and (text := cut_off(row)):
+        if not config.reward.accepts_cut and (text := format_trouble(row)):
             screen.warn(f"{answered(row)}: {text}")
     return FINISHED
 
