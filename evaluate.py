@@ -65,7 +65,7 @@ from lib.core.config import (
     load,
     parser,
 )
-from lib.core.console import answered, format_trouble
+from lib.core.console import answered, format_trouble, in_brackets, share
 from lib.core.errors import FINISHED, ConfigError, Left, run_script
 from lib.core.registry import matchers
 from lib.rewards.judge import prepare
@@ -511,12 +511,10 @@ def card_lines(row: dict) -> list[str]:
     for name, finding in row["findings"].items():
         text = f"{name}: {finding['answer']}"
         if finding["n"]:
-            low, high = finding["difference_ci95"]
-            interval = f"[{low:+.1%}, {high:+.1%}]" if low == low else "[of one question]"
             text += (
-                f", {finding['difference']:+.1%} {interval}, p {finding['p_holm']:.3f}; after {finding['n']} "
-                f"{finding['after']} first attempts, attempt 2 is {finding['counted']} {finding['share']:.1%} of the "
-                f"time in {finding['condition']}, {finding['share_of_control']:.1%} in {finding['control']}"
+                f", {in_brackets(finding, 'difference', '+')}, p {finding['p_holm']:.3f}; after {finding['n']} "
+                f"{finding['after']} first attempts, attempt 2 is {finding['counted']} {share(finding['share'])} of "
+                f"the time in {finding['condition']}, {share(finding['share_of_control'])} in {finding['control']}"
             )
         lines.append(text)
     lines.append("four tests, p adjusted for that (Holm); a question counts once")

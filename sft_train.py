@@ -255,7 +255,7 @@ def reporter(
     """
     from transformers import TrainerCallback
 
-    from lib.core.console import until
+    from lib.core.console import share, until
     from lib.run.distributed import interrupted
     from lib.run.manifest import set_aside
     from lib.run.states import random_states, set_random_states
@@ -341,7 +341,7 @@ def reporter(
             pace = (now - self.started) / (state.global_step - self.first)  # evaluations and checkpoints included
             screen.say(
                 f"step {row['step']:>4}/{row['steps']}  loss {row['loss']:.4f}"
-                f"{'' if right is None else f'  tokens right {right:.3f}'}  |g| {row['grad_norm']:.2g}"
+                f"{'' if right is None else f'  tokens right {share(right)}'}  |g| {row['grad_norm']:.2g}"
                 f"  lr {row['learning_rate']:.2g}  {until(pace * (state.max_steps - state.global_step))}"
             )
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from math import gcd
 from pathlib import Path
 
-from lib.core.console import answered, attempts_of, label_of
+from lib.core.console import answered, attempts_of, in_brackets, label_of, share
 from lib.core.errors import ConfigError
 from lib.core.stats import paired_delta_interval, sign_flip_p
 from lib.run.runlog import read_jsonl
@@ -77,10 +77,10 @@ def lines(first: dict, second: dict, names: Sequence[str]) -> list[str]:
     """Formats the comparison as lines for the terminal."""
     told = [f"{names[0]}  ->  {names[1]}: {len(first.get('per_question', {}).get('n', ()))} questions in pairs"]
     for row in compare(first, second, names):
-        low, high = row["difference_ci95"]
+        sign = "+" if row["of"] == "delta" else ""
         told.append(
-            f"  {NAMES[row['of']]:10} {row['first']:.3f} -> {row['second']:.3f}   {row['difference']:+.3f} "
-            f"[{low:+.3f}, {high:+.3f}]   p = {row['p']:.2g}"
+            f"  {NAMES[row['of']]:10} {share(row['first'], sign)} -> {share(row['second'], sign)}   "
+            f"{in_brackets(row, 'difference', '+')}   p = {row['p']:.2g}"
         )
     return told
 

@@ -30,7 +30,7 @@ def right_ones(row: dict) -> str:
     """Describes the sources of the right first attempts in a row of swaps.jsonl."""
     found = row.get("right_is") or {}
     names = {"own": "its own", "sampled": "another sample of the policy", "rendered": "rendered", "none": "left out"}
-    shares = (f"{found[source]:.1%} {name}" for source, name in names.items() if source in found)
+    shares = (f"{share(found[source])} {name}" for source, name in names.items() if source in found)
     return f"the right ones: {', '.join(shares)}"
 
 
@@ -60,6 +60,16 @@ def answered(row: dict) -> str:
     return how + told + (f", {STOP.get(stop, f'stop by {stop}')}" if stop else "")
 
 
+def share(value: float | None, sign: str = "", digits: int = 1) -> str:
+    """Formats a share as `83.1 %`; with the sign "+" a difference of shares as `+3.2`, in points; `-` for None."""
+    return "-" if value is None else f"{100 * value:{sign}.{digits}f}{'' if sign else ' %'}"
+
+
+def interval(ends: Sequence[float | None] | None, sign: str = "") -> str:
+    """Formats an interval of shares as `79.6 82.7`; "" without one, as for a single question."""
+    return " ".join(f"{100 * end:{sign}.1f}" for end in ends or () if end is not None and not isnan(end))
+
+
 def label_of(row: dict, rows: list[dict], between: str = ", ") -> str:
     """Returns a row's label in a table of `rows`: its moment, and how it was sampled if the rows differ there."""
     label = WHEN.get(row["when"]) or row.get("label") or f"step {row['step']}"
@@ -73,17 +83,14 @@ def fresh_draw(row: dict) -> str:
         return ""
     parts = []
     for key, sign in (("revised_after_wrong", ""), ("fresh_after_wrong", ""), ("revised_minus_fresh", "+")):
-        parts.append(_in_brackets(row, key, sign))
+        parts.append(in_brackets(row, key, sign))
     revised, fresh, difference = parts
     return f"after a wrong attempt 1 the revision is right {revised}, a fresh attempt 1 {fresh}: {difference}"
 
 
-def _in_brackets(row: dict, key: str, sign: str) -> str:
-    """Returns a number with its 95 % interval in brackets, which a single question does not have."""
-    ends = row[f"{key}_ci95"]
-    if None in ends or any(map(isnan, ends)):
-        return f"{row[key]:{sign}.3f} [of one question]"
-    return f"{row[key]:{sign}.3f} [{ends[0]:{sign}.3f}, {ends[1]:{sign}.3f}]"
+def in_brackets(row: dict, key: str, sign: str = "") -> str:
+    """Formats a share as `81.2 % [79.6 82.7]`, with its 95 % interval, which a single question does not have."""
+    return f"{share(row[key], sign)} [{interval(row[f'{key}_ci95'], sign) or 'of one question'}]"
 
 
 def one_after_another(row: dict) -> list[str]:
@@ -92,12 +99,12 @@ def one_after_another(row: dict) -> list[str]:
     for part in row.get("success_at_k", ())[1:]:
         values = []
         for key, sign in (("succ", ""), ("pass", ""), ("gain", "+")):
-            values.append(_in_brackets(part, key, sign))
+            values.append(in_brackets(part, key, sign))
         succ, firsts, gain = values
         k = part["k"]
         lines.append(f"one of {k} attempts in a chat is right {succ}, one of {k} first ones {firsts}: {gain}")
     if row.get("repeat_rate") is not None:
-        lines.append(f"after a wrong attempt {row['repeat_rate']:.1%} of the next ones repeat an earlier answer")
+        lines.append(f"after a wrong attempt {share(row['repeat_rate'])} of the next ones repeat an earlier answer")
     return lines
 
 
@@ -112,9 +119,9 @@ def format_trouble(row: dict) -> str:
     for number in attempts_of(row, "truncated") or [0]:  # 0: single answers
         attempt = f"_attempt{number}" if number else ""
         formed += row.get(f"well_formed{attempt}", 1)
-        share = row.get(f"truncated{attempt}", 0)
-        if share > 0.1:
-            shares.append(f"{share:.0%} of {f'attempt {number}' if number else 'the answers'}")
+        part = row.get(f"truncated{attempt}", 0)
+        if part > 0.1:
+            shares.append(f"{share(part, digits=0)} of {f'attempt {number}' if number else 'the answers'}")
             keys.append(f"generation.max_new_tokens{f'_attempt{min(2, number)}' if number else ''}")
     if not shares:
         return (
@@ -172,10 +179,10 @@ def with_best(rows: list[dict], best_of: Callable[[int], str | None]) -> list[di
 
 def _noted(row: dict, idle: float, formed: list[float | None]) -> str:
     """Names what a step's line is silent about while it is as it should be."""
-    shares = [share for share in formed if share is not None]
-    notes = [f"  {idle:.0%} without advantage"] if idle > 0.5 else []
-    notes += [f"  formed {' '.join(f'{share:.2f}' for share in shares)}"] if min(shares, default=1.0) < 0.9 else []
-    notes += [f"  cut {row['truncated']:.0%}"] if row["truncated"] > 0.1 else []
+    parts = [part for part in formed if part is not None]
+    notes = [f"  {share(idle, digits=0)} without advantage"] if idle > 0.5 else []
+    notes += [f"  formed {' '.join(share(part, digits=0) for part in parts)}"] if min(parts, default=1.0) < 0.9 else []
+    notes += [f"  cut {share(row['truncated'], digits=0)}"] if row["truncated"] > 0.1 else []
     return "".join(notes)
 
 
@@ -230,12 +237,13 @@ class Screen:
             return self._single_step(row, left)
 
         def values(key: str, digits: int) -> str:
-            return " ".join(_cell(row.get(f"{key}_attempt{number}"), digits=digits) for number in attempts)
+            found = [row.get(f"{key}_attempt{number}") for number in attempts]
+            return " ".join("-" if value is None else f"{value:.{digits}f}" for value in found)
 
-        right = (f"attempt {number} {_cell(row.get(f'acc_attempt{number}'), digits=2)}" for number in attempts)
+        right = (f"attempt {number} {share(row.get(f'acc_attempt{number}'), digits=0)}" for number in attempts)
         self._line(
             f"stage {row['stage']} step {row['step']:>4}/{row['steps']}",
-            f"{'  '.join(right)} ({row['gap']:+.2f})",
+            f"{'  '.join(right)} ({share(row['gap'], '+', digits=0)})",
             f"  length {values('length', 0)}  kl {values('kl', 4)}",
             _noted(row, row["zero_advantage"], [row.get(f"well_formed_attempt{number}") for number in attempts]),
             row,
@@ -245,8 +253,8 @@ class Screen:
     def _single_step(self, row: dict, left: float) -> None:
         self._line(
             f"step {row['step']:>4}/{row['steps']}",
-            f"right {row.get('acc', 0.0):.2f}",
-            (f"  won {row['wins']:.2f} lost {row['losses']:.2f}" if "wins" in row else "")
+            f"right {share(row.get('acc', 0.0), digits=0)}",
+            (f"  won {share(row['wins'], digits=0)} lost {share(row['losses'], digits=0)}" if "wins" in row else "")
             + f"  reward {row.get('reward', 0.0):.3f}  length {row['length']:.0f}",
             _noted(row, row["equal_groups"], [row.get("well_formed")]),
             row,
@@ -307,8 +315,8 @@ class Screen:
         for row in rows:
             keys = (*(f"acc_attempt{number}" for number in attempts), *changes)
             cells = [_cell(row[key], row[f"{key}_ci95"], "+" if key == "delta" else "") for key in keys]
-            shares = [row.get(f"well_formed_attempt{number}") for number in attempts]
-            cells.append("\n".join("-" if share is None else f"{share:.3f}" for share in shares))
+            formed = [row.get(f"well_formed_attempt{number}") for number in attempts]
+            cells.append("\n".join(map(share, formed)))
             table.add_row(label_of(row, rows, between="\n"), *cells)  # on one line, too wide for 80 columns
         self._tables.print(table)
         if rows:
@@ -322,23 +330,20 @@ class Screen:
 
 
 def _attempts(row: dict) -> str:
-    low, high = row["delta_ci95"]
-    fresh = f", revision - fresh draw {row['revised_minus_fresh']:+.3f}" if "revised_minus_fresh" in row else ""
+    fresh = f", revision - fresh draw {share(row['revised_minus_fresh'], '+')}" if "revised_minus_fresh" in row else ""
     attempts = attempts_of(row)
-    right = ", ".join(f"attempt {number} {row[f'acc_attempt{number}']:.3f}" for number in attempts)
-    formed = " ".join(f"{row[f'well_formed_attempt{number}']:.3f}" for number in attempts)
-    return f"{right}, delta {row['delta']:+.3f} [{low:+.3f}, {high:+.3f}]{fresh}, well-formed {formed}"
+    right = ", ".join(f"attempt {number} {share(row[f'acc_attempt{number}'])}" for number in attempts)
+    formed = " ".join(share(row[f"well_formed_attempt{number}"]) for number in attempts)
+    return f"{right}, delta {in_brackets(row, 'delta', '+')}{fresh}, well-formed {formed}"
 
 
 def _single_answers(row: dict) -> str:
-    low, high = row["acc_ci95"]
-    text = f"pass@1 {row['acc']:.3f} [{low:.3f}, {high:.3f}]"
+    text = f"pass@1 {in_brackets(row, 'acc')}"
     if len(row["pass_at_k"]) > 1:
-        text += f", pass@{row['pass_at_k'][-1]['k']} {row['pass_at_k'][-1]['pass']:.3f}"
+        text += f", pass@{row['pass_at_k'][-1]['k']} {share(row['pass_at_k'][-1]['pass'])}"
     if row.get("win_rate") is not None:
-        low, high = row["win_rate_ci95"]
-        text += f", wins {row['win_rate']:.3f} [{low:.3f}, {high:.3f}] of {row['wins'] + row['losses']} decisive games"
-    return f"{text}, well-formed {row['well_formed']:.3f}"
+        text += f", wins {in_brackets(row, 'win_rate')} of {row['wins'] + row['losses']} decisive games"
+    return f"{text}, well-formed {share(row['well_formed'])}"
 
 
 def _table(title: str, columns: Sequence[str]) -> Table:
@@ -350,8 +355,5 @@ def _table(title: str, columns: Sequence[str]) -> Table:
     return table
 
 
-def _cell(value: float | None, interval: list[float] | None = None, sign: str = "", digits: int = 3) -> str:
-    if value is None:
-        return "-"
-    ends = [f"{end:{sign}.3f}".replace("0.", ".", 1) for end in interval or () if end is not None]  # None: one question
-    return f"{value:{sign}.{digits}f}" + (f"\n{' '.join(ends)}" if ends else "")
+def _cell(value: float | None, ends: list[float] | None, sign: str = "") -> str:
+    return f"{share(value, sign)}\n{interval(ends, sign)}".rstrip()

@@ -7,7 +7,7 @@ from typing import Any
 
 from lib.core import stats
 from lib.core.config import CollectConfig
-from lib.core.console import Screen
+from lib.core.console import Screen, in_brackets, share
 from lib.generators.protocol import ReplyError, Usage
 
 TELL_SECONDS = 2.0
@@ -131,11 +131,8 @@ class CollectionProgress:
         shares = self._shares()
         if not shares:
             return ""
-        low, high = shares["right_ci95"]
-        return (
-            f"  reward {shares['reward']:.3f}  right {shares['right']:.3f} [{low:.3f}, {high:.3f}]"
-            f"  well-formed {shares['well_formed']:.3f}"
-        )
+        right, formed = in_brackets(shares, "right"), share(shares["well_formed"])
+        return f"  reward {shares['reward']:.3f}  right {right}  well-formed {formed}"
 
     def _cost(self) -> float:
         server, usage = self.config.remote, self.usage

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from lib.core.console import interval, share
 from lib.core.stats import rate_interval_of_totals
 from lib.run.runlog import encode, write_whole
 
@@ -110,10 +111,10 @@ class Scoreboard:
         counts = ", ".join(f"{name.replace('_', ' ')} {getattr(self, name)}" for name in CELLS)
         of = " of prompts that the curriculum chose" if self.chosen else ""
         lines = [f"scoreboard of {self.total} games{of}: {counts}"] if self.total else []
-        rate, (low, high), n = self.win_rate()
+        rate, ends, n = self.win_rate()
         if n:
             only = "; of each prompt its first game alone: how that ended decides which come again"
-            line = f"decisive games won: {rate:.3f} [{low:.3f}, {high:.3f}], n = {n}"
+            line = f"decisive games won: {share(rate)} [{interval(ends)}], n = {n}"
             lines.append(line + (only if self.chosen else ""))
         if self.missing_games:
             first, last, steps = self.missing_steps

@@ -769,7 +769,7 @@ def test_the_samples_of_a_prompt_are_one_witness(capsys):
         progress.add(row(number, prompt, match=number % 2 > 0) | {"tool_log": []})
     progress.summary()
     low, high = (
-        float(end) for end in capsys.readouterr().out.partition("right 0.500 [")[2].partition("]")[0].split(",")
+        float(end) / 100 for end in capsys.readouterr().out.partition("right 50.0 % [")[2].partition("]")[0].split()
     )
     lowest, highest = wilson(25, 50)
     assert low == pytest.approx(lowest, abs=0.006) and high == pytest.approx(highest, abs=0.006)

@@ -261,8 +261,8 @@ def test_evaluate_reports_what_can_be_worked_out_on_paper(inside, sevens, tmp_pa
     assert votes[8]["acc_parallel"] == pytest.approx(0.4, abs=0.056)  # 4 sqrt(40 * 0.012) / 50
     assert votes[8]["gain"] == pytest.approx(votes[8]["acc_sequential"] - votes[8]["acc_parallel"])
     shown = capsys.readouterr().out
-    for text in ("greedy ", "0.400", "n = 800 answers to 50 held-out questions", "pass@16", "K = 8", "base of",
-                 "temperature 1: after a wrong attempt 1 the revision is right 0.2"):  # fmt: skip
+    for text in ("greedy ", "40.0 %", "n = 800 answers to 50 held-out questions", "pass@16", "K = 8", "base of",
+                 "temperature 1: after a wrong attempt 1 the revision is right 2"):  # fmt: skip
         assert text in shown
 
 
@@ -300,10 +300,10 @@ def test_evaluate_reports_single_answers(inside, guesses, tmp_path, capsys):
     table = shown.index(
         next(line for line in shown if line.split() == ["pass@1", *(f"pass@{k}" for k in list(at)[1:])])
     )
-    assert shown[table + 1].split() == ["greedy", "0.400"]
+    assert shown[table + 1].split() == ["greedy", "40.0", "%"]
     assert shown[table + 3].split() == ["temperature", "1", *(f"{value:.3f}" for value in at.values())]
     counted = "at temperature 1, n = 800 answers to 50 held-out questions, rows 1 to 50 of what is held out, "
-    assert any(line.startswith(f"{counted}0.0% truncated, ") and line.endswith("% well-formed") for line in shown)
+    assert any(line.startswith(f"{counted}0.0 % truncated, ") and line.endswith(" % well-formed") for line in shown)
 
 
 def test_the_card_of_self_play_has_its_table(guesses):
@@ -345,7 +345,7 @@ def test_evaluate_swaps_attempts(inside, tmp_path, capsys):
     for text in (
         "greedy: how often attempt 2 is right, by what it reads",
         "another's",
-        "the right ones: 100.0% its own",
+        "the right ones: 100.0 % its own",
     ):
         assert text in shown
     assert f"rows 5 to 40 of what is held out without {left_out} that training chooses by" in shown

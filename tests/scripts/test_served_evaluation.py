@@ -185,7 +185,7 @@ def test_models_of_known_behaviour_get_the_right_card(task, capsys, model):
     finding = card["findings"]["finds its own errors"]
     assert finding["n"] == ROWS - len(right) and finding["p"] <= finding["p_holm"] <= 4 * finding["p"]
     assert "planned: at most 420 requests to a/b at http://127.0.0.1" in shown and "420 replies" in shown
-    assert f"finds its own errors: {finding['answer']}, {finding['difference']:+.1%} [" in shown
+    assert f"finds its own errors: {finding['answer']}, {100 * finding['difference']:+.1f} [" in shown
 
 
 def simulated(model, seed, rows=150):

@@ -189,7 +189,7 @@ def test_the_scoreboard_counts(tmp_path):
         expected = binomtest(wins, wins + losses).proportion_ci(method="wilson")
         assert alone.summary()["win_rate_ci95"] == pytest.approx([expected.low, expected.high], abs=1e-12)
     assert written["ties"] == 3 and written["missing_steps"] == {"first": 3, "last": 7, "steps": 2}
-    assert "decisive games won: 0.667" in board.lines()[1]
+    assert "decisive games won: 66.7 %" in board.lines()[1]
     again = Scoreboard()
     again.load_state_dict(json.loads(json.dumps(board.state_dict())))
     assert again == board
@@ -218,7 +218,7 @@ def test_games_under_a_curriculum_say_what_they_are_games_of():
     assert found["games_of"] == "prompts that the curriculum chose"
     assert found["win_rate_of"] == "the first game of each prompt"
     assert board.lines()[0].startswith("scoreboard of 9 games of prompts that the curriculum chose: both 1")
-    assert board.lines()[1].startswith("decisive games won: 0.500 [") and "first game alone" in board.lines()[1]
+    assert board.lines()[1].startswith("decisive games won: 50.0 % [") and "first game alone" in board.lines()[1]
 
 
 @pytest.mark.parametrize("weights", [None, Weighting()], ids=["uniform", "curriculum"])
