@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from lib.core.console import interval, share
 from lib.run.runlog import is_number
 
 DIFFERENCES = ("delta", "minus_own", "difference", "revised_minus_fresh", "gain")  # these may be below 0
@@ -78,6 +79,18 @@ class Facts:
 
 
 @dataclass(frozen=True)
+class Correction:
+    """A question with a wrong attempt and a right one, each as its name and its text, and a link to more of them."""
+
+    question: str
+    wrong: tuple[str, str]
+    right: tuple[str, str]
+    caption: str
+    link: str
+    kind: ClassVar[str] = "correction"
+
+
+@dataclass(frozen=True)
 class Listing:
     """A text as it stands in a file."""
 
@@ -87,10 +100,10 @@ class Listing:
 
 @dataclass(frozen=True)
 class PageSection:
-    """A titled part of a page."""
+    """A part of a page; the first screen alone has no title."""
 
     title: str
-    blocks: Sequence[TextTable | Paragraph | Charts | Shares | Facts | Listing]
+    blocks: Sequence[TextTable | Paragraph | Charts | Shares | Facts | Correction | Listing]
     note: str = ""
     folded: bool = False  # shown by a click
     anchor: str = field(init=False)
@@ -104,19 +117,12 @@ def anchor_of(title: str) -> str:
     return "".join(c if c.isalnum() else "-" for c in title.lower())
 
 
-def percent(value: float) -> str:
-    """Formats a share as `83.1 %`."""
-    return f"{100 * value:.1f} %"
-
-
 def rate_cell(row: dict, key: str) -> Cell:
-    """Returns a rate as `0.812` above `[.796 .827]`; a dash where the row has none."""
+    """Returns a rate as `81.2 %` above `79.6 82.7`; a dash where the row has none."""
     if not is_number(row.get(key)):
         return Cell("–")
     sign = "+" if key in DIFFERENCES else ""
-    ends = row.get(f"{key}_ci95") or ()
-    interval = " ".join(f"{end:{sign}.3f}".replace("0.", ".", 1) for end in ends if is_number(end))
-    return Cell(f"{row[key]:{sign}.3f}", f"[{interval}]" if interval else "")
+    return Cell(share(row[key], sign), interval(list(filter(is_number, row.get(f"{key}_ci95") or ())), sign))
 
 
 def seen(text: str, most: int) -> str:

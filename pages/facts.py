@@ -8,7 +8,7 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic.fields import FieldInfo
 
 from lib.core.config import KINDS, keys_of, section_of, weighted_sum
-from lib.core.console import duration
+from lib.core.console import duration, share
 from lib.run.tracking import without_secrets
 from pages.blocks import Facts, Listing, PageSection, Paragraph, Shares, TextTable, line_of, muted
 from pages.run_folder import RunFolder
@@ -79,7 +79,7 @@ def clock(runs: Sequence[RunFolder]) -> list[PageSection]:
         total = sum(spent.values())
         if total:
             bars += [Paragraph(f"{run.name}, {duration(total)}")] if len(runs) > 1 else []
-            bars.append(Shares([(name, value / total, f"{duration(value)}, {value / total:.0%}")
+            bars.append(Shares([(name, value / total, f"{duration(value)}, {share(value / total, digits=0)}")
                                 for name, value in spent.items() if value >= 0.005 * total]))  # fmt: skip
     note = "Seconds of all steps by phase; evaluations and checkpoints between them are not counted."
     return [PageSection("Where the time went", bars, note)] if bars else []

@@ -3,10 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from lib.core.console import WHEN, attempts_of
+from lib.core.console import WHEN, attempts_of, in_brackets, interval, share
 from lib.rl.watch import repeats_itself
 from lib.run.runlog import is_number
-from pages.blocks import percent
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,8 @@ class PageKind:
 
     accuracies: tuple[str, ...]  # of the texts that training changes; every sound evaluation has them
     nothing: str  # said where there is no evaluation
-    summary: Callable[..., str]  # the milestones, and whether they are means of several runs, as a sentence
+    headline: Callable[[list[dict]], str]  # the milestones as one sentence
+    details: Callable[[list[dict]], str]  # what else they say, as sentences
     columns: Callable[[list[dict]], dict[str, tuple[str, str]]]  # of a table of evaluations: key, heading, colour
     legend: Callable[[dict], str]  # of that table, by its last evaluation
     charts: dict[str, tuple[LineChart, ...]]
@@ -119,76 +119,80 @@ PLAY_TRAINING = (
 )  # fmt: skip
 IMITATION = (
     LineChart("Loss", "Mean cross-entropy of the trained tokens, in nats.",
-              {"loss": ("loss", "two")}),
+              {"loss": ("loss", "two")}, hero=True),
     LineChart("Tokens right", "Share of trained tokens that the model finds most likely.",
               {"mean_token_accuracy": ("tokens right", "two")}, percent=True),
 )  # fmt: skip
 
 
-def corrects(rows: list[dict], is_mean: bool = False) -> str:
-    """Whether a run corrects, copies, or only draws again, in this order, and then how often it is right."""
-    now, before = rows[-1], rows[0]
-    last = f"acc_attempt{attempts_of(now)[-1]}"
-    start, joint = (f"attempt {last[-1]}", " and") if is_mean else (f"Attempt {last[-1]}", ",")
-    text = f"{start} is right on {percent(now[last])} of the held-out questions{joint} attempt 1 on "
-    text += percent(now["acc_attempt1"])
-    if len(rows) > 1:
-        text += f"; before training it was {percent(before[last])} and {percent(before['acc_attempt1'])}"
-    answers = [] if is_mean else [gain_in_words(rows), copies_in_words(rows), draw_in_words(now)]
-    return " ".join(f"{sentence}." for sentence in (*answers, text) if sentence)
+def corrects(rows: list[dict]) -> str:
+    """Whether a run corrects, and how often the last attempt is right."""
+    now, last = rows[-1], attempts_of(rows[-1])[-1]
+    text = verdict(now, "delta", "It corrects itself", "It does not measurably correct itself",
+                   "It spoils more than it corrects")  # fmt: skip
+    text += f"{': a' if text else 'A'}ttempt {last} is right on {share(now[f'acc_attempt{last}'])} of the held-out "
+    return f"{text}questions{before_training(rows, f'acc_attempt{last}')}."
 
 
-def gain_in_words(rows: list[dict]) -> str:
-    """Whether more is corrected than spoiled; "" where that is unknown."""
-    text = in_points(rows[-1], "delta", "It corrects", "It does not measurably correct",
-                     "It spoils more than it corrects", "wrong → right less right → wrong is ")  # fmt: skip
-    earlier = rows[-2] if text and len(rows) > 2 else {}
-    was = earlier.get("delta")
-    return text + (f"; {WHEN.get(earlier['when'], 'before')} it was {100 * was:+.1f}" if is_number(was) else "")
+def changes_in_words(rows: list[dict]) -> str:
+    """What correcting changes, whether a run copies, and whether it only draws again."""
+    now = rows[-1]
+    texts = [f"Attempt 1 is right on {share(now['acc_attempt1'])}{before_training(rows, 'acc_attempt1')}"]
+    if verdict(now, "delta"):
+        texts.append(f"Wrong → right less right → wrong is {in_points(now, 'delta')}")
+        was = rows[-2].get("delta") if len(rows) > 2 else None
+        texts[-1] += f"; {WHEN.get(rows[-2]['when'], 'before')} it was {share(was, '+')}" if is_number(was) else ""
+    texts += [copies_in_words(rows), draw_in_words(now)]
+    return " ".join(f"{text}." for text in texts if text)
+
+
+def before_training(rows: list[dict], key: str) -> str:
+    """Returns a share before training as the end of a sentence; "" where it is unknown."""
+    return f"; before training it was {share(rows[0][key])}" if len(rows) > 1 and is_number(rows[0].get(key)) else ""
 
 
 def copies_in_words(rows: list[dict]) -> str:
     """The share of wrong answers that is given again; "" where that is unknown."""
-    now, before = rows[-1].get("repeat_rate"), rows[0].get("repeat_rate")
-    if not is_number(now):
+    if not is_number(rows[-1].get("repeat_rate")):
         return ""
-    low, high = rows[-1]["repeat_rate_ci95"]
-    text = f"{'It copies: it' if repeats_itself(rows[-1]) else 'It'} repeats {percent(now)} of its wrong answers, "
-    text += f"95 % interval {100 * low:.1f} to {100 * high:.1f}"
-    return text + (f"; before training it was {percent(before)}" if len(rows) > 1 and is_number(before) else "")
+    start = "It copies: it" if repeats_itself(rows[-1]) else "It"
+    rate = in_brackets(rows[-1], "repeat_rate")
+    return f"{start} repeats {rate} of its wrong answers{before_training(rows, 'repeat_rate')}"
 
 
 def draw_in_words(now: dict) -> str:
     """Whether a revision after a wrong attempt 1 is worth more than another attempt 1; "" where not measured."""
-    than = "than a fresh draw"
-    return in_points(
-        now,
-        "revised_minus_fresh",
-        f"A revision is better {than}",
-        "A revision is not measurably better or worse than a fresh draw",
-        f"A revision is worse {than}",
-    )
+    key = "revised_minus_fresh"
+    found = verdict(now, key, "better", "not measurably better or worse", "worse")
+    return f"A revision is {found} than a fresh draw: {in_points(now, key)}" if found else ""
 
 
-def in_points(row: dict, key: str, above: str, level: str, below: str, lead: str = "") -> str:
-    """Returns a verdict on a difference by its interval, and both in points; "" without an interval."""
+def verdict(row: dict, key: str, above: str = "above", level: str = "level", below: str = "below") -> str:
+    """Returns the word for a difference whose interval is above 0, has it inside, or is below; "" without one."""
     low, high = row.get(f"{key}_ci95") or (None, None)
     if not all(map(is_number, (low, high, row.get(key)))):
         return ""
-    verdict = above if low > 0 else below if high < 0 else level
-    return f"{verdict}: {lead}{100 * row[key]:+.1f} points, 95 % interval {100 * low:+.1f} to {100 * high:+.1f}"
+    return above if low > 0 else below if high < 0 else level
 
 
-def plays(rows: list[dict], is_mean: bool = False) -> str:
-    """Says what was learned, and whether it beats the opponent."""
-    now, before = rows[-1], rows[0]
-    went = f"went from {percent(before['acc'])} to" if len(rows) > 1 else "is"
-    text = f"{'pass' if is_mean else 'Pass'}@1 on held-out questions {went} {percent(now['acc'])}"
-    if is_number(now.get("win_rate")):
-        text += f". Against its opponent the policy won {percent(now['win_rate'])} of the games there that one side won"
-        ends = now.get("win_rate_ci95") or []
-        text += f", 95 % interval {100 * ends[0]:.1f} to {100 * ends[1]:.1f}" if len(ends) == 2 else ""
-    return text + "."
+def in_points(row: dict, key: str) -> str:
+    """Returns a difference with its interval, as `+3.2 points [-0.6 +7.0]`."""
+    return f"{share(row[key], '+')} points [{interval(row[f'{key}_ci95'], '+')}]"
+
+
+def plays(rows: list[dict]) -> str:
+    """How often a single answer is right."""
+    went = f"went from {share(rows[0]['acc'])} to" if len(rows) > 1 else "is"
+    return f"Pass@1 on held-out questions {went} {share(rows[-1]['acc'])}."
+
+
+def games_in_words(rows: list[dict]) -> str:
+    """Whether the policy beats its opponent; "" without games."""
+    now = rows[-1]
+    if not is_number(now.get("win_rate")):
+        return ""
+    won = in_brackets({"win_rate_ci95": None} | now, "win_rate")
+    return f"Against its opponent the policy won {won} of the games there that one side won."
 
 
 def columns_of_play(rows: list[dict]) -> dict[str, tuple[str, str]]:
@@ -243,11 +247,13 @@ def legend_of_attempts(row: dict) -> str:
 
 
 SCORE = PageKind(
-    accuracies=("acc_attempt1", "acc_attempt2"), nothing="No evaluation of both attempts", summary=corrects,
-    columns=columns_of_attempts, legend=legend_of_attempts, charts={"Learning": HELD_OUT, "Training": TRAINING},
+    accuracies=("acc_attempt1", "acc_attempt2"), nothing="No evaluation of both attempts", headline=corrects,
+    details=changes_in_words, columns=columns_of_attempts, legend=legend_of_attempts,
+    charts={"Learning": HELD_OUT, "Training": TRAINING},
 )  # fmt: skip
 SELF_PLAY = PageKind(
-    accuracies=("acc",), nothing="No evaluation yet", summary=plays, columns=columns_of_play, legend=legend_of_play,
+    accuracies=("acc",), nothing="No evaluation yet", headline=plays, details=games_in_words,
+    columns=columns_of_play, legend=legend_of_play,
     charts={"Learning": PLAY_HELD_OUT, "Training": PLAY_TRAINING}, is_staged=False,
 )  # fmt: skip
 IMITATES = replace(SCORE, accuracies=(), nothing="No evaluation so far", charts={"Training": IMITATION})

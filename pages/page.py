@@ -5,6 +5,7 @@ import functools
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +14,16 @@ from markupsafe import Markup
 
 from lib.run.runlog import encode
 from pages.alarms import alarms, alert
-from pages.blocks import Facts, PageSection, anchor_of
+from pages.blocks import PageSection, anchor_of
 from pages.facts import changed_settings, clock, differing_settings, facts_of
-from pages.flow import flow
+from pages.flow import correction, flow
 from pages.rollouts import Rollouts
 from pages.run_folder import RunFolder, kind_of
 from pages.sections import (
-    as_one_kind,
     counterfactuals,
     curves,
     drifts,
+    first_picture,
     held_out,
     in_pairs,
     mean_rows,
@@ -62,18 +63,8 @@ def render_overview(runs: Sequence[RunFolder], rollouts: Rollouts) -> str:
 
 def render_sections(title: str, lead: str, sections: Sequence[PageSection]) -> str:
     """Returns a page without rollouts."""
-    return render(
-        title=title,
-        lead=lead,
-        alert=[],
-        notes=[],
-        facts=Facts({}),
-        sections=sections,
-        live=False,
-        blobs={},
-        note="",
-        has_rollouts=False,
-    )
+    page: dict[str, Any] = {"title": title, "lead": lead, "alert": [], "notes": [], "sections": sections}
+    return render(live=False, blobs={}, note="", has_rollouts=False, **page)
 
 
 def render(**context: Any) -> str:
@@ -92,7 +83,7 @@ def render(**context: Any) -> str:
 
 
 def overview(runs: Sequence[RunFolder], rollouts: Rollouts) -> dict[str, Any]:
-    """Returns title, alert, headline, notes and sections of a page."""
+    """Returns title, alert, headline, notes and sections of a page; the first section completes the first screen."""
     damaged = sum(run.damaged for run in runs)
     notes = [note if len(runs) == 1 else f"{run.name}: {note}" for run in runs for note in run.notes]
     if damaged:
@@ -101,28 +92,30 @@ def overview(runs: Sequence[RunFolder], rollouts: Rollouts) -> dict[str, Any]:
         return several_runs(runs, rollouts) | {"notes": notes}
     run = runs[0]
     kind = run.kind
-    told = kind.summary(run.milestones) if run.milestones else f"{kind.nothing}: {run.status}."
-    tables = [held_out(kind, [(None, run.table)], run.is_free)] if run.milestones else []
-    sections = [*alarms(runs, rollouts), *tables, *flow(runs, rollouts), *rest(runs), *changed_settings(run)]
-    page = {"title": run.name, "alert": alert(run, rollouts, sections), "lead": told, "facts": facts_of(run)}
+    rows = run.milestones
+    told = kind.headline(rows) if rows else f"{kind.nothing}: {run.status}."
+    tables = [held_out(kind, [(None, run.table)], run.is_free, kind.details(rows))] if rows else []
+    first = PageSection("", [*first_picture(runs), *correction(run, rollouts), facts_of(run)])
+    sections = [first, *alarms(runs, rollouts), *tables, *flow(runs, rollouts), *rest(runs), *changed_settings(run)]
+    page = {"title": run.name, "alert": alert(run, rollouts, sections), "lead": told}
     return page | {"notes": notes, "sections": sections}
 
 
 def several_runs(runs: Sequence[RunFolder], rollouts: Rollouts) -> dict[str, Any]:
     """Returns title, headline and sections of several runs: all of them, their mean, and what differs in configs."""
     kind = kind_of([row for run in runs for row in run.metrics + run.evaluations])
-    runs = as_one_kind(runs, kind)
+    runs = [replace(run, kind=kind) for run in runs]
     rows = mean_rows(runs)
     lead = ", ".join(run.name for run in runs)
     if len(rows) > 1:
-        lead += f". In the mean, {kind.summary([row for row in rows if not row['is_greedy']], is_mean=True)}"
-    sections = alarms(runs, rollouts)
+        lead += f", in the mean. {kind.headline([row for row in rows if not row['is_greedy']])}"
+    sections = [PageSection("", first_picture(runs)), *alarms(runs, rollouts)]
     if rows:
         groups = [(f"mean of {len(runs)} runs, with the interval over runs", rows)]
         groups += [(f"{run.name}, seed {run.config.get('seed', '?')}", run.table) for run in runs]
         sections.append(held_out(kind, groups, all(run.is_free for run in runs)))
     sections += [*flow(runs, rollouts), *rest(runs), differing_settings(runs)]
-    return {"title": f"{len(runs)} runs", "alert": [], "lead": lead, "facts": Facts({}), "sections": sections}
+    return {"title": f"{len(runs)} runs", "alert": [], "lead": lead, "sections": sections}
 
 
 def rest(runs: Sequence[RunFolder]) -> list[PageSection]:

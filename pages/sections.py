@@ -6,24 +6,13 @@ from dataclasses import replace
 from itertools import pairwise, product
 from statistics import fmean
 
-from lib.core.console import READ, WHEN, answered, label_of, right_ones, samples_of
+from lib.core.console import READ, WHEN, answered, label_of, right_ones, samples_of, share
 from lib.core.errors import ConfigError
 from lib.core.stats import mean_interval, pearson
 from lib.rl.checks import FORMS
 from lib.run.runlog import is_number
 from pages import paired
-from pages.blocks import (
-    DIFFERENCES,
-    Cell,
-    Charts,
-    PageSection,
-    Paragraph,
-    TableLine,
-    TextTable,
-    muted,
-    percent,
-    rate_cell,
-)
+from pages.blocks import DIFFERENCES, Cell, Charts, PageSection, Paragraph, TableLine, TextTable, muted, rate_cell
 from pages.curves import chart_data, keyed_chart, repeats_accuracy
 from pages.kinds import WELL_FORMED, LineChart, PageKind, of_attempts
 from pages.rollouts import form_of_run
@@ -33,8 +22,16 @@ FEWEST_STEPS = 10  # of which a correlation is told
 FREE = "No format is declared (reward.format: free), so an answer counts wherever it is found in the text."
 
 
-def held_out(kind: PageKind, groups: list[tuple[str | None, list[dict]]], is_free: bool = False) -> PageSection:
-    """Returns the table of evaluations: every rate above its 95 % interval. Groups may have a title.
+def first_picture(runs: Sequence[RunFolder]) -> list[Charts]:
+    """Returns the first chart of the runs' kind, that of the first screen; empty where it has no data."""
+    drawn = chart_data(next(iter(runs[0].kind.charts.values()))[0], runs)
+    return [Charts([drawn])] if drawn else []
+
+
+def held_out(
+    kind: PageKind, groups: list[tuple[str | None, list[dict]]], is_free: bool = False, details: str = ""
+) -> PageSection:
+    """Returns the table of evaluations, every rate above its 95 % interval, below `details`. Groups may have a title.
 
     `is_free`: no format is declared, so that a text cannot lack it.
     """
@@ -47,12 +44,12 @@ def held_out(kind: PageKind, groups: list[tuple[str | None, list[dict]]], is_fre
         for row in rows:
             label = label_of({"label": f"step {row.get('global_step')}", **row}, every)
             lines.append(TableLine(label, [*(rate_cell(row, key) for key in columns), Cell(str(row.get("n", "")))]))
-    note = f"Exact match {samples_of(groups[-1][1])}; in brackets 95 % intervals. {kind.legend(last)}"
+    note = f"Exact match {samples_of(groups[-1][1])}; below each value its 95 % interval. {kind.legend(last)}"
     heads = [*columns.values(), ("n", "muted")]
     if is_free:
         heads = [(name.replace("well-formed", "found"), look) for name, look in heads]
         note += f" Found: {FREE[0].lower()}{FREE[1:]}"
-    return PageSection("Held-out answers", [TextTable(heads, lines)], note)
+    return PageSection("Held-out answers", [*([Paragraph(details)] if details else []), TextTable(heads, lines)], note)
 
 
 def mean_rows(runs: Sequence[RunFolder]) -> list[dict]:
@@ -102,12 +99,13 @@ def in_pairs(runs: Sequence[RunFolder]) -> list[PageSection]:
                 continue
             lines.append(TableLine("  →  ".join(names)))
             for row in found:
-                numbers = [Cell(f"{row[key]:.3f}") for key in ("first", "second")]
+                sign = "+" if row["of"] == "delta" else ""
+                numbers = [Cell(share(row[key], sign)) for key in ("first", "second")]
                 numbers += [rate_cell(row, "difference"), Cell(f"{row['p']:.2g}")]
                 lines.append(TableLine(paired.NAMES[row["of"]], numbers))
     note = (
-        "Two evaluations of the same questions, compared question by question; in brackets 95 % intervals, each "
-        "question counting once. p: how likely a difference at least this large would be if every question were as "
+        "Two evaluations of the same questions, compared question by question; below, 95 % intervals, each question "
+        "counting once. p: how likely a difference at least this large would be if every question were as "
         "likely to change for the better as for the worse. This compares these weights; whether one way of training "
         "is better than another takes several seeds."
     )
@@ -128,7 +126,7 @@ def one_after_another(runs: Sequence[RunFolder]) -> list[PageSection]:
                 lines.append(TableLine(f"k = {part['k']}", [rate_cell(part, key) for key in columns]))
     note = (
         "How often one of k attempts is right: of k attempts in a chat, one after another, and of k first attempts, "
-        "side by side, at no fewer samples; in brackets 95 % intervals clustered by question, of the gain in pairs."
+        "side by side, at no fewer samples; below, 95 % intervals clustered by question, of the gain in pairs."
     )
     tables = [TextTable([*columns.values()], lines)]
     return [PageSection("One after another, or side by side", tables, note)] if lines else []
@@ -153,7 +151,7 @@ def counterfactuals(runs: Sequence[RunFolder]) -> list[PageSection]:
                 lines.append(TableLine(f"after {read}", cells))
     note = (
         "How often attempt 2 is right after its own first attempt, after another question's, after a right one and "
-        "after one with the answer to a random other question; in brackets 95 % intervals, differences in pairs. "
+        "after one with the answer to a random other question; below, 95 % intervals, differences in pairs. "
         "Repeats it: the answer is that of the first attempt that it has read. Rendered: a right first attempt to "
         "another question, with the answer exchanged."
     )
@@ -169,7 +167,7 @@ def scoreboards(runs: Sequence[RunFolder]) -> list[PageSection]:
         board, label = run.scoreboard, f"{run.name}: " if len(runs) > 1 else ""
         counts = [board[key] for key in cells if is_number(board.get(key))]
         if len(counts) == len(cells) and sum(counts):
-            line = [Cell(str(count), percent(count / sum(counts))) for count in counts]
+            line = [Cell(str(count), share(count / sum(counts))) for count in counts]
             line += [rate_cell(board, "win_rate"), Cell(str(sum(counts)))]
             lines.append(TableLine(run.name if label else "in training", line))
         if board.get("missing_games"):
@@ -183,7 +181,7 @@ def scoreboards(runs: Sequence[RunFolder]) -> list[PageSection]:
             told.append(Paragraph(label + help_in_words(board["assisted"])))
     note = (
         "Who solved a prompt of a step: the policy's first answer against the opponent's one. Games won: policy only, "
-        "as a share of policy only and opponent only; in brackets its 95 % interval, in which the "
+        "as a share of policy only and opponent only; below it its 95 % interval, in which the "
         "games of a prompt go together."
     )
     if any(run.scoreboard.get("win_rate_of", "all games") != "all games" for run in runs):
@@ -210,10 +208,11 @@ def help_in_words(assisted: dict) -> str:
 
 
 def curves(runs: Sequence[RunFolder]) -> list[PageSection]:
-    """Returns the sections of charts; a chart without data is left out."""
+    """Returns the sections of charts but for the first, which has its place; a chart without data is left out."""
     sections = []
+    first = next(iter(runs[0].kind.charts.values()))[0]
     for title, charts in runs[0].kind.charts.items():
-        kept = [chart for chart in charts if not repeats_accuracy(chart, runs)]
+        kept = [chart for chart in charts if chart is not first and not repeats_accuracy(chart, runs)]
         if all(run.is_free for run in runs):
             kept = [replace(chart, title="Answer found", note=FREE) if chart.title == WELL_FORMED else chart
                     for chart in kept]  # fmt: skip
@@ -272,7 +271,7 @@ def drifts(runs: Sequence[RunFolder]) -> list[PageSection]:
     heads = [("step by step", "two"), ("their changes", "muted"), ("steps", "muted")]
     note = (
         "Pearson's r of a family's drift with the spread of rewards (of the last attempt, if there are several) and of "
-        "their changes from step to step; in brackets Fisher's 95 % interval, which takes steps to be independent. Two "
+        "their changes from step to step; below, Fisher's 95 % interval, which takes steps to be independent. Two "
         "quantities that drift are correlated whatever the cause, and the interval is then too narrow; less so their "
         "changes."
     )
@@ -292,9 +291,4 @@ def changes(values: list[float]) -> list[float]:
 def correlated(first: list[float], second: list[float]) -> Cell:
     """Returns Pearson's r above its interval; a dash where one side does not vary."""
     r, ends = pearson(first, second)
-    return rate_cell({"difference": r, "difference_ci95": ends}, "difference")
-
-
-def as_one_kind(runs: Sequence[RunFolder], kind: PageKind) -> list[RunFolder]:
-    """Returns the runs, all shown as `kind`."""
-    return [replace(run, kind=kind) for run in runs]
+    return Cell(f"{r:+.2f}", " ".join(f"{end:+.2f}" for end in ends if end == end)) if r == r else Cell("–")

@@ -7,17 +7,7 @@ from typing import Any
 from lib.core.config import SweepConfig, dump
 from lib.core.console import duration
 from lib.run.runlog import is_number
-from pages.blocks import (
-    Cell,
-    Charts,
-    Facts,
-    Listing,
-    PageSection,
-    TableLine,
-    TextTable,
-    line_of,
-    muted,
-)
+from pages.blocks import Cell, Charts, Facts, Listing, PageSection, TableLine, TextTable, line_of, muted
 from pages.curves import ChartPoint, placed
 from pages.page import render_sections
 from pages.sweep_tables import (

@@ -30,7 +30,7 @@ def show(runs: Sequence[RunFolder], rollouts: Rollouts) -> None:
     for section in page["sections"]:
         blocks = [] if section.folded else [block for block in map(rendered, section.blocks) if block]
         if blocks:
-            console.print(Text(f"\n{section.title}", style="bold cyan"))
+            console.print(Text(f"\n{section.title}".rstrip(), style="bold cyan"))
             for block in blocks:
                 console.print(block)
     for unit, flag in chosen(rollouts):

@@ -110,5 +110,17 @@ const Answer = (() => {
     return side;
   }
 
-  return { column, legend, ways: ["", "parts", ...Object.keys(WAYS)] };
+  // In the corrected answer of the first screen, marks what the last attempt changed.
+  function compare() {
+    for (const figure of document.querySelectorAll("figure.correction:not(.compared)")) {
+      figure.classList.add("compared");
+      const texts = [...figure.querySelectorAll(".text")], words = texts.map((each) => each.textContent);
+      const found = Texts.changes(...words) ?? { gone: [], added: [] };
+      for (const [i, marks] of [found.gone, found.added].entries()) {
+        texts[i].replaceChildren(Texts.marked(words[i], [...Texts.parts(words[i]), ...marks]));
+      }
+    }
+  }
+
+  return { column, compare, legend, ways: ["", "parts", ...Object.keys(WAYS)] };
 })();

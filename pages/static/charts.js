@@ -127,7 +127,7 @@ const Charts = (() => {
     const values = (plot, splits) => splits.map((value) => (value === null ? "" : chart.percent
       ? `${Number((100 * value).toPrecision(4))} %` : `${Number(value.toPrecision(4))}`));
     const plot = new uPlot({
-      width: place.clientWidth, height: chart.hero ? 290 : 200, series, bands,
+      width: place.clientWidth, height: chart.hero && place.clientWidth > 500 ? 290 : 200, series, bands,
       padding: [chart.marks.length ? 26 : 12, 14, 0, 0],
       scales: { x: { time: false }, y: { distr: chart.log ? 3 : 1, ...range(chart) } },
       axes: [{ ...axis, size: 24, label: "step of the whole run", labelSize: 16, labelGap: 0, labelFont: "12px system-ui, sans-serif",

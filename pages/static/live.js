@@ -19,7 +19,7 @@ if (document.body.hasAttribute("data-live")) {
         document.getElementById("overview").innerHTML = found.html;
         for (const id of open) document.querySelector(`#${CSS.escape(id)} > details`)?.setAttribute("open", "");
         document.title = found.title;
-        if (!document.getElementById("overview").hidden) Charts.all();
+        if (!document.getElementById("overview").hidden) Charts.all(), Answer.compare();
         if (version) Rollouts.refresh();
       }
       version = found.version;

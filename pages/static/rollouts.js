@@ -381,6 +381,7 @@ const Rollouts = (() => {
     }
     if (!isHere) {
       Charts.all();
+      Answer.compare();
       document.getElementById(location.hash.slice(1))?.scrollIntoView(); // its place was not known while it was hidden
       return;
     }

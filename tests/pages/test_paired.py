@@ -91,11 +91,11 @@ def test_intervals_and_p_values_of_equal_policies_hold_what_they_say():
 def test_the_script_compares_runs_and_moments(folder, capsys):
     a = folder("a", single([0, 0, 0, 1]), single([0, 1, 1, 1], when="after_training", step=9))
     b = folder("b", single([1, 1, 1, 1], when="after_training", step=9))
-    assert re.search(r"pretrain.* after training.*\n.*0\.250 -> 0\.750 +\+0\.500 \[.*p = 0\.5", say(capsys, a))
-    assert "0.750 -> 1.000" in say(capsys, a, b)
-    assert "0.250 -> 1.000" in say(capsys, f"{a}@pretrain", b)
-    assert "1.000 -> 0.250" in say(capsys, b, f"{a}@stage1/step_0")
-    assert "1.000 -> 0.750" in say(capsys, b, str(Path(a) / "evaluations.jsonl"))
+    assert re.search(r"pretrain.* after training.*\n.*25\.0 % -> 75\.0 % +\+50\.0 \[.*p = 0\.5", say(capsys, a))
+    assert "75.0 % -> 100.0 %" in say(capsys, a, b)
+    assert "25.0 % -> 100.0 %" in say(capsys, f"{a}@pretrain", b)
+    assert "100.0 % -> 25.0 %" in say(capsys, b, f"{a}@stage1/step_0")
+    assert "100.0 % -> 75.0 %" in say(capsys, b, str(Path(a) / "evaluations.jsonl"))
 
 
 @pytest.mark.parametrize(
@@ -129,9 +129,9 @@ def test_the_page_compares_one_run_and_several(folder):
         assert call(report, *runs, "--out", out) == 0
         return out.read_text(encoding="utf-8").partition("In pairs")[2].partition("</section>")[0]
 
-    assert "+0.857" in page(a) and f"{2 / 2**6:.2g}" in page(a)
+    assert "+85.7" in page(a) and f"{2 / 2**6:.2g}" in page(a)
     assert ">pretrain, temperature 1  →  after training, temperature 1<" in page(a)
     several = page(a, b, c)
-    assert "-1.000" in several and "a, after training, temperature 1  →  b, after training" in several
+    assert "-100.0" in several and "a, after training, temperature 1  →  b, after training" in several
     assert "answered different questions, 7 and 3 of them" in several
     assert page(b) == ""

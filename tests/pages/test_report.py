@@ -135,27 +135,15 @@ def test_metrics_and_evaluations_as_tables(run, capsys):
 def test_the_table_has_the_numbers_of_the_evaluations(run, capsys):
     page = page_of(run)
     text = " ".join(page.text)
-    for number in (
-        "0.381",
-        "0.372",
-        "-0.009",
-        "0.402",
-        "0.554",
-        "+0.152",
-        "0.664",
-        "0.738",
-        "+0.074",
-        "0.231",
-        "0.017",
-    ):
-        assert number in page.text
-    assert "well-formed 1" in page.text and {"0.987", "0.543"} <= set(page.text)
-    assert "[.653 .676]" in page.text and "[+.063 +.086]" in page.text
-    assert "0.651" not in page.text  # evaluations in the middle of a stage are in the curves
-    assert "Attempt 2 is right on 73.8 % of the held-out questions" in text
-    assert "+7.4 points, 95 % interval +6.3 to +8.6; after stage I it was +15.2." in text
-    assert "Exact match at temperature 1, n = 200 answers to 100 held-out questions; in brackets" in text
-    assert {"12s, 60%", "6s, 30%", "2s, 10%"} <= set(page.text) and "other" not in page.text  # which takes no time
+    shares = {"38.1 %", "37.2 %", "40.2 %", "55.4 %", "66.4 %", "73.8 %", "23.1 %", "1.7 %", "98.7 %", "54.3 %"}
+    assert {*shares, "-0.9", "+15.2", "+7.4"} <= set(page.text) and "well-formed 1" in page.text
+    assert "65.3 67.6" in page.text and "+6.3 +8.6" in page.text
+    assert "65.1 %" not in page.text  # evaluations in the middle of a stage are in the curves
+    sentence = "It corrects itself: attempt 2 is right on 73.8 % of the held-out questions; before training it was 37.2"
+    assert f"{sentence} %.".replace(" %", "\u00a0%") in page.text
+    assert "+7.4 points [+6.3 +8.6]; after stage I it was +15.2." in text
+    assert "Exact match at temperature 1, n = 200 answers to 100 held-out questions; below each value" in text
+    assert {"12s, 60 %", "6s, 30 %", "2s, 10 %"} <= set(page.text) and "other" not in page.text  # which takes no time
     assert capsys.readouterr().out == f"report: {run / 'report.html'}\n"
 
 
@@ -166,7 +154,7 @@ def test_a_fresh_draw_has_columns_where_it_was_measured(run):
     rows = [json.loads(line) for line in (run / "evaluations.jsonl").read_text().splitlines()]
     write(run, "evaluations", [*rows[:-1], rows[-1] | fresh])
     page = page_of(run)
-    assert {"revised", "fresh", "revised − fresh", "0.348", "0.289", "+0.059", "[-.021 +.139]"} <= set(page.text)
+    assert {"revised", "fresh", "revised − fresh", "34.8 %", "28.9 %", "+5.9", "-2.1 +13.9"} <= set(page.text)
     assert "fresh: how often another first attempt to the same question is." in " ".join(page.text)
 
 
@@ -176,12 +164,12 @@ def test_the_headline_says_whether_it_corrects_copies_or_draws_again(run, capsys
                "revised_minus_fresh": -0.182, "revised_minus_fresh_ci95": [-0.315, -0.049]}  # fmt: skip
     write(run, "evaluations", [rows[0] | {"repeat_rate": 0.5}, *rows[1:-1], rows[-1] | numbers])
     expected = (
-        "It does not measurably correct: wrong → right less right → wrong is +0.4 points, 95 % interval -0.4 to +1.2; "
-        "after stage I it was +15.2. It copies: it repeats 98.0 % of its wrong answers, 95 % interval 96.0 to 99.0; "
-        "before training it was 50.0 %. A revision is worse than a fresh draw: -18.2 points, 95 % interval -31.5 to "
-        "-4.9. Attempt 2 is right on 73.8 %"
+        "Attempt 1 is right on 66.4 %; before training it was 38.1 %. Wrong → right less right → wrong is +0.4 points "
+        "[-0.4 +1.2]; after stage I it was +15.2. It copies: it repeats 98.0 % [96.0 99.0] of its wrong answers; "
+        "before training it was 50.0 %. A revision is worse than a fresh draw: -18.2 points [-31.5 -4.9]."
     )
-    assert expected in " ".join(page_of(run).text)
+    text = " ".join(page_of(run).text).replace("\u00a0%", " %")
+    assert expected in text and "It does not measurably correct itself: attempt 2 is right on 73.8 %" in text
     capsys.readouterr()
     call(report, run, "--text")
     assert expected in " ".join(capsys.readouterr().out.split())
@@ -204,7 +192,7 @@ def test_greedy_rows_stand_below_those_beside_them(run):
         for when in ("pretrain", "after stage I", "after stage II")
         for how in ("temperature 1", "greedy")
     ]
-    assert "Attempt 2 is right on 73.8 %" in " ".join(page.text)  # not the greedy one
+    assert "attempt 2 is right on 73.8\u00a0%" in " ".join(page.text)  # not the greedy one
     assert (
         "by greedy decoding, n = 100 answers to 100 held-out questions, rows 1 to 500 of what is held out without 125"
         in " ".join(page.text)
@@ -228,13 +216,13 @@ def test_swapped_attempts_have_a_section(run):
     assert not [text for text in page_of(run).text if "makes of attempt 1" in text]
     write(run, "swaps", [found(0.0, 0.111), found(1.0, 0.333), found(0.0, 0.222)])
     text = page_of(run).text
-    assert "What attempt 2 makes of attempt 1" in text and "0.111" not in text  # the newest of its kind
+    assert "What attempt 2 makes of attempt 1" in text and "11.1 %" not in text  # the newest of its kind
     start = text.index("after its own")
-    assert text[start + 1 : start + 7] == ["0.222", "[.212 .242]", "-0.250", "–", "–", "–"]
+    assert text[start + 1 : start + 7] == ["22.2 %", "21.2 24.2", "-25.0", "–", "–", "–"]
     told = (
-        "after stage II, by greedy decoding, n = 100 answers to 100 held-out questions; the right ones: 75.0% its own"
+        "after stage II, by greedy decoding, n = 100 answers to 100 held-out questions; the right ones: 75.0 % its own"
     )
-    assert any(told in line and "25.0% left out" in line for line in text)
+    assert any(told in line and "25.0 % left out" in line for line in text)
 
 
 def test_the_page_needs_no_network_and_texts_are_only_text(run):
@@ -290,7 +278,7 @@ def test_drift_is_shown_by_family_and_correlated_with_the_spread_of_rewards(run)
     assert "steps" not in written(9)
     text = written(10)
     first = text.index("ia3", text.index("steps"))
-    assert text[first : first + 6] == ["ia3", "-1.000", "[-1.000 -1.000]", "-1.000", "[-1.000 -1.000]", "10"]
+    assert text[first : first + 6] == ["ia3", "-1.00", "-1.00 -1.00", "-1.00", "-1.00 -1.00", "10"]
     assert text[first + 6 : first + 10] == ["soft_prompt", "–", "–", "10"]  # it does not vary
 
 
@@ -305,7 +293,7 @@ def test_torn_lines_and_missing_fields_do_not_stop_it(run):
         file.write(b'{"when": "after_stage2", "stage": 2, "step": 4}\n{"wh')
     text = " ".join(page_of(run).text)
     assert "4 damaged lines of the logs were skipped" in text
-    assert "stage II, step 5 of 8 so far" in text and "0.738" in text
+    assert "stage II, step 5 of 8 so far" in text and "73.8 %" in text
 
 
 def test_a_run_that_has_only_begun(run):
@@ -315,7 +303,7 @@ def test_a_run_that_has_only_begun(run):
         run, "evaluations", [{"when": "pretrain", "stage": 1, "step": 0, "acc_attempt1": 0.25, "acc_attempt2": 0.125}]
     )
     page = page_of(run)
-    assert "0.250" in page.text and "0.125" in page.text and "nothing trained yet" in page.text
+    assert "25.0 %" in page.text and "12.5 %" in page.text and "nothing trained yet" in page.text
     write(run, "evaluations", [])
     assert "No evaluation so far: nothing trained yet." in page_of(run).text
 
@@ -455,8 +443,8 @@ def test_several_runs_stand_side_by_side_with_their_mean(run, capsys):
     page = Page((run.parent / "report.html").read_text(encoding="utf-8"))
     first = page.text.index("mean of 2 runs, with the interval over runs")
     mean = page.text[first : page.text.index("tiny, seed 0")]
-    assert "0.391" in mean and "[.264 .518]" in mean  # 0.391 -+ 12.706 * 0.01, Student with one degree of freedom
-    assert "0.664" not in mean and "0.664" in page.text  # only one run has finished
+    assert "39.1 %" in mean and "26.4 51.8" in mean  # 0.391 -+ 12.706 * 0.01, Student with one degree of freedom
+    assert "66.4 %" not in mean and "66.4 %" in page.text  # only one run has finished
     differing = page.text[page.text.index("What differs") :]
     assert "seed" in differing and "model.name" not in differing
 
@@ -523,18 +511,19 @@ def play(tmp_path):
 def test_self_play_has_its_table_and_its_scoreboard(play):
     page = page_of(play)
     text = " ".join(page.text)
-    assert "Pass@1 on held-out questions went from 40.2 % to 60.3 %. Against its opponent the policy won 80.0 %" in text
-    assert "won, 95 % interval 61.1 to 89.9." in text
+    assert "Pass@1 on held-out questions went from 40.2\u00a0% to 60.3\u00a0%." in text
+    assert "Against its opponent the policy won 80.0\u00a0% [61.1 89.9] of the games there that one side won." in text
     heads = page.text[page.text.index("pass@1") :]
     assert heads[:5] == ["pass@1", "pass@4", "games won", "opponent", "n"]
     row = heads[heads.index("after training") :]
     assert row[1:10] == [
-        "0.603", "[.563 .633]", "0.803", "[.123 .987]", "0.800", "[.611 .899]", "0.400",
-        "[.309 .498]", "400",
+        "60.3 %", "56.3 63.3", "80.3 %", "12.3 98.7", "80.0 %", "61.1 89.9", "40.0 %",
+        "30.9 49.8", "400",
     ]  # fmt: skip
-    assert "0.521" not in page.text and "here 40 of 100" in text and "n = 400 answers to 100 held-out questions" in text
+    assert "52.1 %" not in page.text
+    assert "here 40 of 100" in text and "n = 400 answers to 100 held-out questions" in text
     board = page.text[page.text.index("in training") :]
-    assert board[1:12] == ["10", "25.0 %", "6", "15.0 %", "2", "5.0 %", "22", "55.0 %", "0.750", "[.409 .929]", "40"]
+    assert board[1:12] == ["10", "25.0 %", "6", "15.0 %", "2", "5.0 %", "22", "55.0 %", "75.0 %", "40.9 92.9", "40"]
     assert "was missing" not in text and "A teacher" not in text and "<i>rival" in page.text and "4 steps" in page.text
 
 
@@ -609,7 +598,7 @@ def test_self_play_that_was_cut_off_or_has_no_opponent(play):
     (play / "scoreboard.json").write_text('{"both": 1')
     page = page_of(play)
     assert "step 2 of 4 so far" in page.text and "step 2" in page.text and "Scoreboard" not in page.text
-    assert any("from 40.2 % to 50.0 %" in text for text in page.text)
+    assert any("from 40.2\u00a0% to 50.0\u00a0%" in text for text in page.text)
     assert any("2 damaged lines" in text for text in page.text)
     (play / "scoreboard.json").unlink()
     write(play, "metrics", [{"stage": 1, "step": 1, "steps": 4, "acc": 0.5, "length": 3.0}])
@@ -619,7 +608,7 @@ def test_self_play_that_was_cut_off_or_has_no_opponent(play):
     ])  # fmt: skip
     write(play, "generations", [wrote("policy", "pretrain", 0, "P", False, "mine"), {"when": "pretrain"}])
     page = page_of(play)
-    assert "Pass@1 on held-out questions is 25.0 %." in page.text and "games won" not in page.text
+    assert "Pass@1 on held-out questions is 25.0\u00a0%." in page.text and "games won" not in page.text
     assert [rollout["texts"] for rollout in rollouts_in(play)[2]] == [
         [{"who": "policy", "text": "mine", "match": False}]
     ]
@@ -636,12 +625,12 @@ def test_several_runs_of_self_play_stand_side_by_side(play, monkeypatch):
     assert call(report, play, other) == 0
     page = Page((play.parent / "report.html").read_text(encoding="utf-8"))
     text = " ".join(page.text)
-    assert "play, play-1. In the mean, pass@1 on held-out questions went from 40.2 % to 65.3 %" in text
+    assert "play, play-1, in the mean. Pass@1 on held-out questions went from 40.2\u00a0% to 65.3\u00a0%." in text
     mean = page.text[page.text.index("mean of 2 runs, with the interval over runs") : page.text.index("play, seed 0")]
-    assert mean[1:6] == ["pretrain", "0.402", "0.602", "0.375", "0.400"]  # the runs agree: that has no interval
-    assert "[.018 1.000]" in mean  # 0.653 -+ 12.706 * 0.05, cut at 1
+    assert mean[1:6] == ["pretrain", "40.2 %", "60.2 %", "37.5 %", "40.0 %"]  # the runs agree: that has no interval
+    assert "1.8 100.0" in mean  # 0.653 -+ 12.706 * 0.05, cut at 1
     board = page.text[page.text.index("Scoreboard") :]
-    assert "play" in board and "play-1" in board and board.count("0.750") == 2
+    assert "play" in board and "play-1" in board and board.count("75.0 %") == 2
     write(other, "evaluations", [])
     monkeypatch.setattr("sys.argv", ["report.py", str(other), str(play)])
     assert report.main() == 0  # one of them has only begun
@@ -656,8 +645,9 @@ def test_the_best_stands_behind_the_last_row_of_its_stage(play):
     (play / "stage1/step_2").mkdir(parents=True)
     (play / "stage1/best").symlink_to("step_2")
     text = page_of(play).text
-    assert text[text.index("best: step 2") + 1] == "0.722" and text.index("best: step 2") > text.index("after training")
-    assert text.count("0.722") == 1
+    assert text.index("best: step 2") > text.index("after training")
+    assert text[text.index("best: step 2") + 1] == "72.2 %"
+    assert text.count("72.2 %") == 1
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path):

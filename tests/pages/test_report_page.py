@@ -108,6 +108,42 @@ def test_the_readmes_picture_is_what_the_page_shows_first(run, tmp_path):
     assert not (run / "report.html").exists()  # the run is left as it was
 
 
+def test_the_first_screen_has_a_sentence_a_picture_and_a_corrected_answer(clean, run):
+    def rates(one, two):
+        row = {"acc_attempt1": one, "acc_attempt2": two, "delta": two - one, "i_to_c": 0.3, "c_to_i": 0.1}
+        return row | {f"{key}_ci95": [value - 0.05, value + 0.05] for key, value in row.items()}
+
+    write(run, "evaluations", [
+        step(0, when="pretrain", n=4, prompts=4, temperature=1.0) | rates(0.5, 0.5),
+        step(5, when="after_stage2", n=4, prompts=4, temperature=1.0) | rates(0.5, 0.75),
+    ])  # fmt: skip
+    texts = ("<think>2+2</think><answer>4</answer>", "<think>2+3</think><answer>5</answer>")
+    write(run, "generations", [
+        rollout(0, *texts, False, True, when="pretrain"), rollout(5, "<answer>4</answer>", *texts[:1], False, False,
+                                                                  when="after_stage2"),
+        rollout(5, *texts, False, True, when="after_stage2"),
+        rollout(5, *texts, False, True, when="after_stage2", malformed1="text before <think>"),
+    ], mode="a")  # fmt: skip
+    for width, height, phone in ((1280, 900, False), (380, 800, True)):
+        clean.look(width=width, height=height, phone=phone)
+        opened(clean, page(run))
+        clean.until("document.querySelector('canvas') && document.querySelector('.correction .new')")
+        assert clean.run("document.querySelector('.lead').textContent.replaceAll('\\u00a0', ' ')") == (
+            "It corrects itself: attempt 2 is right on 75.0 % of the held-out questions; before training it was 50.0 %."
+        )
+        assert clean.run("document.querySelector('figure').ariaLabel") == "Accuracy on held-out questions"
+        words = "[...document.querySelectorAll('.correction .text')].map((each) => each.textContent)"
+        assert clean.run(words) == list(texts)
+        assert clean.run("[...document.querySelectorAll('.correction .new')].map((each) => each.textContent)") == [
+            "3",
+            "5",
+        ]
+        below = "document.querySelector('.correction').getBoundingClientRect().bottom"
+        assert clean.run(below) <= height < clean.run("document.querySelector('table').getBoundingClientRect().top")
+    clean.run("document.querySelector('.correction a').click()")
+    clean.until(f"{COUNT}.startsWith('1 of')")
+
+
 def test_charts_have_the_right_numbers_and_the_key_follows_the_pointer(clean, run):
     opened(clean, page(run))
     figure = "document.querySelector('figure[aria-label=\"Accuracy in training\"]')"
