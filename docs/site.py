@@ -1,11 +1,11 @@
-"""Adds README, leaderboard, log and contributing to the site of mkdocs.yml, and corrects their links."""
+"""Adds README, leaderboard, log, contributing and notebook to the site of mkdocs.yml, and corrects their links."""
 
 from pathlib import Path
 
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).parents[1]
-OUTSIDE = ("README.md", "LEADERBOARD.md", "LOG.md", "CONTRIBUTING.md")
+OUTSIDE = ("README.md", "LEADERBOARD.md", "LOG.md", "CONTRIBUTING.md", "notebooks/rematch.ipynb")
 
 
 def on_files(files, config):
