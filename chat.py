@@ -84,17 +84,10 @@ class Conversation:
 
     @cached_property
     def data(self) -> tuple[Any, Any]:
-        """Loads rows and judge, and connects the feedback, when a question first needs them."""
-        from lib.generators.remote import replies_of
-        from lib.rl.feedback.contract import Surroundings
+        """Loads rows and judge, when a question first needs them."""
         from lib.rl.task import load_data
 
-        splits, judge = load_data(self.config)
-        if isinstance(self.config, ScoreConfig):
-            folder = Path(self.stack.enter_context(tempfile.TemporaryDirectory()))
-            around = Surroundings(judge, self.config, partial(replies_of, folder, 0), note)
-            self.stack.enter_context(self.prompts.open(around))
-        return splits, judge
+        return load_data(self.config)
 
     def row_of(self, text: str) -> dict[str, Any]:
         """Returns the row that a typed question, JSON, a=1 b=2, or `:row N` means. Raises ConfigError."""
@@ -135,7 +128,7 @@ class Conversation:
         settings: Any = config.prompts
         unseen = {"answer_only": THINK_BLOCK, "plain_text": THINK_TAGS}.get(getattr(settings, "history", "full"))
         is_oracles = isinstance(config, ScoreConfig) and "verdict" in (settings.feedback, settings.stop)
-        if judge is None and (is_oracles or getattr(settings, "feedback", "") in ("tests", "teacher")):
+        if judge is None and (is_oracles or getattr(settings, "feedback", "") == "tests"):
             note(f"the question has no {target}, so it is asked without the feedback that needs a verdict")
             config, prompts = config.without_feedback(), prompts.without_feedback()
         prompt, (key, most) = prompts.prompt(row), config.prompt_limit

@@ -85,8 +85,6 @@ def main() -> int:
     if args.url:
         return served_model(config, args)
     from lib.core.console import Screen, Telling
-    from lib.generators.remote import replies_of
-    from lib.rl.feedback.contract import Surroundings
     from lib.rl.task import load_task
     from lib.run.adapter_files import load_adapter  # torch is imported once the config is valid
     from lib.run.distributed import make_accelerator
@@ -113,10 +111,6 @@ def main() -> int:
         stack.enter_context(task.engine.open(folder / "engine"))
         if not adapter:
             stack.enter_context(task.policy.reference_mode())  # a fresh soft prompt would change the base
-        if isinstance(config, ScoreConfig) and not args.swap_attempts:
-            kept = partial(replies_of, folder, accelerator.process_index)
-            around = Surroundings(task.judge, config, kept, screen.warn)
-            stack.enter_context(task.prompts.open(around))
         for temperature, how in product(args.temperature, ways_of(config, args)):
             settings = settings_for(config.eval, args, temperature)
             row = described(config, adapter, settings) | which | how | {"temperature": temperature}
@@ -428,7 +422,7 @@ def served_model(config: ScoreConfig, args: argparse.Namespace) -> int:
     RemoteModel(server)  # raises ConfigError if the key is not in the environment
     if config.told():
         screen.say("measured without feedback: prompts.feedback and prompts.stop do not apply")
-        prompts = config.prompts.model_copy(update={"feedback": "none", "stop": "never", "teacher": None})
+        prompts = config.prompts.model_copy(update={"feedback": "none", "stop": "never"})
         config = config.model_copy(update={"prompts": prompts})
     splits, judge = load_data(config)
     for note in splits.notes:

@@ -17,8 +17,7 @@ WHEN = {"pretrain": "pretrain", "adapter": "adapter", "after_stage1": "after sta
 
 TELL_SECONDS = 15.0
 STOP = {"verdict": "stop when right (by an oracle)", "self": "stop when its own check finds it right"}
-FEEDBACK = {"none": "no feedback", "verdict": "verdict feedback (an oracle's)",
-            "teacher": "a teacher's critique", "self": "its own review"}  # fmt: skip
+FEEDBACK = {"none": "no feedback", "verdict": "verdict feedback (an oracle's)", "self": "its own review"}
 LEGEND = (
     "each step: the share of sampled answers that are right, length in tokens, KL to the base in nats a token, sampled "
     "tokens a second; in yellow what is unusual. All figures of a step are in metrics.jsonl and on the page."

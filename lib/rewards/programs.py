@@ -114,6 +114,9 @@ def _trimmed(text: str, most: int = MOST_SHOWN) -> str:
     return "\n".join(map(shown, text[:most].split("\n")))
 
 
+PUBLIC = "public_tests"  # the column of public tests
+
+
 class Failure(NamedTuple):
     """A public test that a program failed."""
 
@@ -122,13 +125,13 @@ class Failure(NamedTuple):
     why: str
 
 
-def first_failures(texts: Sequence[str], rows: Sequence[dict], field: str, most: int) -> list[Failure | None]:
+def first_failures(texts: Sequence[str], rows: Sequence[dict], most: int) -> list[Failure | None]:
     """Returns the first public test that the program in each text fails; None if it passes all of them.
 
-    The public tests are those in the column `field`. They are run alone: of the hidden ones, which the reward runs,
-    nothing is known here. Each part of a failure has `most` characters at most.
+    The public tests are run alone: of the hidden ones, which the reward runs, nothing is known here. Each part of a
+    failure has `most` characters at most.
     """
-    programs = [public_task(row, field).program(last_code(text)) for text, row in zip(texts, rows, strict=True)]
+    programs = [public_task(row).program(last_code(text)) for text, row in zip(texts, rows, strict=True)]
     return [_failure(*pair, most) for pair in zip(programs, shared().judge(programs), strict=True)]
 
 
@@ -145,30 +148,30 @@ def _failure(program: Program, verdict: ProgramVerdict, most: int) -> Failure | 
     return Failure(_trimmed(test, most), kind, _trimmed(why, most))
 
 
-def public_task(row: dict, field: str, place: object = "a row") -> CodeTask:
+def public_task(row: dict, place: object = "a row") -> CodeTask:
     """Returns the task of a row with its public tests alone. Raises ConfigError where it has none."""
-    tests = row.get(field)
+    tests = row.get(PUBLIC)
     if not isinstance(tests, list) or not tests:
-        near = did_you_mean(field, row) or f"; it has {', '.join(row)}"
-        raise ConfigError(f"prompts.tests.public_field: no list of tests in column '{field}' of {place}{near}")
+        near = did_you_mean(PUBLIC, row) or f"; it has {', '.join(row)}"
+        raise ConfigError(f"prompts.feedback: no list of tests in column '{PUBLIC}' of {place}{near}")
     kind = "stdio" if isinstance(tests[0], dict) else "tests"
-    return _task({**row, "tests": None, "stdio": None, kind: tests}, f"column '{field}' of {place}")
+    return _task({**row, "tests": None, "stdio": None, kind: tests}, f"column '{PUBLIC}' of {place}")
 
 
-def check_public(rows: Sequence[dict], field: str, places: Sequence[object]) -> None:
+def check_public(rows: Sequence[dict], places: Sequence[object]) -> None:
     """Raises ConfigError where a row has no public tests, or one that asks what a hidden one asks, found by running."""
-    publics = [public_task(row, field, place) for row, place in zip(rows, places, strict=True)]
+    publics = [public_task(row, place) for row, place in zip(rows, places, strict=True)]
     tasks = [_task(row, place) for row, place in zip(rows, places, strict=True)]
     asked = list(zip(asked_twice(tasks, publics, shared()), places, strict=True))
     both = [f"{questions[0][:80]!r} ({place})" for (questions, _), place in asked if questions]
     if both:
         raise ConfigError(
-            f"prompts.tests.public_field: {len(both)} of {len(rows)} rows have a public test that asks what a "
+            f"prompts.feedback: {len(both)} of {len(rows)} rows have a public test that asks what a "
             f"hidden one asks: {'; '.join(both[:3])}. Remove it from one of the two columns"
         )
     if unseen := [place for (_, is_seen), place in asked if not is_seen]:
         _log.warning(
-            "prompts.tests.public_field: in %d of %d rows (first %s) no calls are seen in the hidden or in the public "
+            "prompts.feedback: in %d of %d rows (first %s) no calls are seen in the hidden or in the public "
             "tests, so that only equal texts are recognised; give these rows a solution",
             *(len(unseen), len(rows), unseen[0]),
         )

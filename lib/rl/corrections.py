@@ -7,7 +7,6 @@ feedback, and the start of the next turn.
 
 import re
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from dataclasses import replace
 from typing import Any
@@ -16,7 +15,7 @@ from engine import Completion
 from lib.core.config import Generation, Prompts
 from lib.core.errors import ConfigError
 from lib.core.registry import did_you_mean
-from lib.rl.feedback.contract import Feedback, Surroundings, Written
+from lib.rl.feedback.contract import Feedback, Written
 from lib.rl.prompts import NOT_DRAWN, Choice, Prompt, columns_of, filled
 from lib.rl.reviews import RIGHT, Review, review_of
 from lib.text.templates import Outside, render, with_system
@@ -46,10 +45,9 @@ class CorrectionPrompts:
         self.retry_ids = self._after_attempt(prompts.self_correction)
         self.longest_retry = len(self.retry_ids)  # most tokens between an answer and the next one
         if feedback is not None and prompts.reviewed_by:  # what is said is known, and must not be cut
-            said = {f"prompts.self.{name}": getattr(prompts.self, name) for name in ("ask", "then")}
-            self.outside.refuse_controls(said)
-            messages = [filled(text, {"self_correction": prompts.self_correction}, key) for key, text in said.items()]
-            self.longest_retry = max(len(self._after_attempt(message)) for message in messages)
+            self.outside.refuse_controls({"prompts.self.ask": prompts.self.ask})
+            asked = filled(prompts.self.ask, {"self_correction": prompts.self_correction}, "prompts.self.ask")
+            self.longest_retry = max(self.longest_retry, len(self._after_attempt(asked)))
         elif feedback is not None:
             self.longest_retry += prompts.feedback_tokens
         room = limits.max_prompt_length_attempt2 - limits.max_prompt_length_attempt1 - self.longest_retry
@@ -76,10 +74,6 @@ class CorrectionPrompts:
         plain = copy(self)
         plain.feedback, plain.stop, plain.longest_retry = None, "never", len(self.retry_ids)
         return plain
-
-    def open(self, around: Surroundings) -> AbstractContextManager:
-        """Connects what the feedback needs, until the context ends."""
-        return self.feedback.open(around) if self.feedback else nullcontext()
 
     def after(self, written: Sequence[Written]) -> list[Prompt | None]:
         """Returns the prompt that follows each judged answer; None after one that the rule makes the last."""

@@ -1,7 +1,6 @@
 """Cleans a teacher's hints so that they can be shown to the policy, or drops them: no code, no answer, ASCII, short.
 
-A hint that gives the answer away teaches to copy; a hint with code teaches the format of hints. The same holds for a
-critique between two attempts.
+A hint that gives the answer away teaches to copy; a hint with code teaches the format of hints.
 """
 
 import re

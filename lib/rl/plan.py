@@ -120,10 +120,6 @@ def work_of_score(config: ScoreConfig, left: Ahead, held: Held) -> Iterator[Work
     asked = sum(answers(config, when, held) for when in left.evaluations)
     most = config.eval_budgets
     yield Work(f"{counted(len(left.evaluations), 'evaluation')}:", len(most) * asked, asked * sum(most))
-    if teacher := config.prompts.teacher:
-        chats = sum(stage.steps * stage.batch_size for stage in left.stages) * train.followed
-        told = chats * (1 + train.revisions_per_attempt * (train.attempts - 2)) + asked * (config.eval_attempts - 1)
-        yield Work("teacher: at most", told, told * (teacher.max_new_tokens + _thinking(config, "prompts.teacher")))
 
 
 def work_of_selfplay(config: SelfPlayConfig, left: Ahead, held: Held, rows: int) -> Iterator[Work]:

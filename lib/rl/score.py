@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 from lib.core.config import ATTEMPT, Eval, ScoreConfig, ScoreTrain
-from lib.generators.remote import replies_of
 from lib.rl.credit import (
     Credit,
     advantages_of,
@@ -25,7 +24,6 @@ from lib.rl.credit import (
 from lib.rl.curriculum import Curriculum, outcomes_of
 from lib.rl.distill import Distiller
 from lib.rl.evaluation import evaluate, selected, summarise
-from lib.rl.feedback.contract import Surroundings
 from lib.rl.hooks import Hook, log_hooks
 from lib.rl.log_rows import NO_NOTES, Notes, rows_of, updates_in_one
 from lib.rl.losses import POLICY_LOSSES, Objective, adapted_beta, kl_in_reward
@@ -84,14 +82,9 @@ class ScoreRun:
 
     @contextlib.contextmanager
     def open(self) -> Iterator[Session]:
-        """Opens the run directory, with signal handlers, and the servers of teachers, until the context ends."""
+        """Opens the run directory, with signal handlers, until the context ends."""
         moving = self.distiller.moving if self.distiller else {}
-        with contextlib.ExitStack() as stack:
-            opened = self.session.open(partial(work_of_score, self.config), sampler=self.curriculum, **moving)
-            session = stack.enter_context(opened)
-            kept = partial(replies_of, self.config.run_dir, self.accelerator.process_index)
-            around = Surroundings(self.task.judge, self.config, kept, session.screen.warn)
-            stack.enter_context(self.task.prompts.open(around))
+        with self.session.open(partial(work_of_score, self.config), sampler=self.curriculum, **moving) as session:
             if self.distiller:
                 session.screen.say(describe_teacher(self.config.distill))
             yield session

@@ -12,7 +12,6 @@ from lib.core.config import Eval, Model, ScoreConfig, SelfPlayConfig
 from lib.core.errors import ConfigError
 from lib.core.registry import did_you_mean
 from lib.generators.engines import NATIVE, Engine, engine_of
-from lib.generators.remote import check_keys
 from lib.model.loading import attach, load_base, start_backend
 from lib.model.policy import Policy, stop_ids
 from lib.model.sharding import shard
@@ -161,11 +160,9 @@ def load_judge(config: ScoreConfig | SelfPlayConfig, splits: Splits) -> tuple[Sp
     compares = isinstance(config, ScoreConfig)
     judge, splits = judge_of_rows(config.reward, splits, config.dataset.target_field, compares=compares)
     _check_templates(config, set(splits.train[0]))
-    if isinstance(config, ScoreConfig):
-        check_keys(config)
-        if config.prompts.feedback == "tests":
-            places = splits.train_places + splits.test_places
-            check_public(splits.train + splits.test, config.prompts.tests.public_field, places)
+    if isinstance(config, ScoreConfig) and config.prompts.feedback == "tests":
+        places = splits.train_places + splits.test_places
+        check_public(splits.train + splits.test, places)
     return splits, judge
 
 

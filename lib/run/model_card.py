@@ -31,7 +31,7 @@ SCRIPT = "two_attempts.py"  # next to an exported model: asks a server that has 
 LICENCE = ("license", "license_name", "license_link")  # as a card's metadata has them
 # what a card shows of a config: numbers and switches in SECTIONS, the TEXTS in them, and WHOLE sections
 SECTIONS = {
-    "model", "chat_template_kwargs", "dataset", "mixture", "options", "prompts", "verdict", "tests", "tool",
+    "model", "chat_template_kwargs", "dataset", "mixture", "options", "prompts", "verdict", "tests",
     "self", "reward", "by_task", "generation", "temperature_schedule", "thinking", "optimizer", "curriculum",
     "weighting", "skip", "easy_pool", "replay", "train", "sampler_correction", "eval", "distill",
     "itself", "opponent", "snapshots", "teacher", "hint", "solve",
@@ -41,7 +41,7 @@ TEXTS = {
     "run_name", "name", "revision", "adapter", "backend", "dtype", "chat_template", "attn_implementation",
     "config_name", "split", "task", "target_field", "family_field", "truncation", "messages_field", "system",
     "user", "self_correction", "hinted", "history", "feedback", "stop", "right", "wrong", "passed", "failed",
-    "public_field", "printed", "request", "said", "ask", "then", "fn", "format", "answer_extractor",
+    "request", "ask", "fn", "format", "answer_extractor",
     "target_extractor", "match", "task_field", "engine", "open_tag", "close_tag", "schedule", "column", "values",
     "value", "on_non_finite", "on_collapse", "level", "beyond", "recipe", "loss", "advantage",
     "length_norm", "kl", "bonus_on", "bonus_to", "baseline", "shown", "direction", "offers", "pick",

@@ -52,7 +52,7 @@ def by_adapter(form):
 def by_feedback(source, tests, settings, *_):
     row = {"prompt": "p", "tests": ["assert add(1, 2) == 3"], "entry_points": ["add"], "timeout_s": LIMIT}
     row |= {key: list(value) if isinstance(value, tuple) else value for key, value in settings.items()}
-    [failure] = first_failures([source], [row | {"public_tests": list(tests)}], "public_tests", 200)
+    [failure] = first_failures([source], [row | {"public_tests": list(tests)}], 200)
     return float(failure is None)
 
 

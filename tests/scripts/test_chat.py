@@ -87,10 +87,10 @@ def test_feedback_is_said_as_training_says_it(inside, capsys):  # noqa: F811
     assert call(chat, RUN, *verdict, "--once", "1+1") == 0
     told = capsys.readouterr()
     assert json.loads(told.out)["trained"][1]["asked"] == "?" and "no answer, so it is asked without" in told.err
-    own = ["prompts.feedback=self", "prompts.self={ask: a, right: b, wrong: c, then: d, max_new_tokens: 4}"]
+    own = ["prompts.feedback=self", "prompts.self={ask: a, right: b, wrong: c, max_new_tokens: 4}"]
     turns = once(capsys, RUN, *own, "generation.max_prompt_length_attempt2=40", "--once", "1+1")["trained"]
     assert [turn["turn"] for turn in turns] == ["attempt1", "check1", "attempt2"]
-    assert [turn["asked"] for turn in turns] == ["1+1", "a", "d"]
+    assert [turn["asked"] for turn in turns] == ["1+1", "a", "?"]
 
 
 def test_several_columns_are_json_or_pairs(inside, capsys):  # noqa: F811

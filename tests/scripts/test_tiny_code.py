@@ -146,7 +146,7 @@ def test_public_tests_stand_beside_tasks_that_stay_what_they_are(rows, sandbox, 
         hidden = [{key: value for key, value in row.items() if key != "public_tests"} for row in public[split]]
         assert hidden == rows[split]
     own = public["train"] + public["test"]
-    check_public(own, "public_tests", range(len(own)))
+    check_public(own, range(len(own)))
     assert all(passed(sandbox, [(row | {"tests": row["public_tests"]}, row["solution"]) for row in own[:SAMPLE]]))
     chats = [[message["content"] for message in row["messages"]] for row in public["sft"]]
     lessons, careless = chats[:300], chats[300:]
@@ -161,7 +161,7 @@ def test_public_tests_stand_beside_tasks_that_stay_what_they_are(rows, sandbox, 
     assert sum(values(first) == values(second) for _, first, _, second in careless) < sum(right)
     row, program = {**own[0], "public_tests": ["assert f(1) == 7"]}, "def f(x): return x+1"
     pool.configure(workers=1, allow_unsafe=True)
-    (failure,) = first_failures([program], [row], "public_tests", 100)
+    (failure,) = first_failures([program], [row], 100)
     pool.configure()
     assert f"{failure.why} Again." == "assert f(1) == 7; f(1) answered 2 Again."
 

@@ -38,8 +38,6 @@ HINTS: dict[str, tuple[str, ...]] = {  # unknown keys -> the key to use, of the 
     "outage": ("servers.NAME.outage",),
     "opponent.endpoint": ("opponent.server: NAME, with what stood here under servers.NAME",),
     "opponent.thinking": ("servers.NAME.thinking, or generation.thinking if snapshots play",),
-    "prompts.teacher.endpoint": ("prompts.teacher.server: NAME, with what stood here under servers.NAME",),
-    "prompts.teacher.thinking": ("servers.NAME.thinking",),
     "teacher.endpoint": ("teacher.server: NAME, with what stood here under servers.NAME",),
     "teacher.thinking": ("servers.NAME.thinking",),
     "wandb_project": ("tracking.project",),

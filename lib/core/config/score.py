@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from lib.core.config.feedback import SelfFeedback, TeacherFeedback, TestsFeedback, ToolFeedback, VerdictFeedback
+from lib.core.config.feedback import SelfFeedback, TestsFeedback, VerdictFeedback
 from lib.core.config.rl import Eval, KlKind, RLConfig, TrainedSampling, TrainLoop
 from lib.core.config.section import Conflicts, Count, CountOrZero, Fraction, Name, Positive, Section, Share, Weight
 from lib.core.config.shared import SMOKE_TOKENS, AtMost, smoke_batch
@@ -21,11 +21,10 @@ class Prompts(Section):
     history: Literal["full", "plain_text", "answer_only"] = "full"
     # how attempt 2 sees attempt 1. full: exactly the tokens that were sampled; plain_text: without the think tags, but
     # with the text between them; answer_only: without the think block
-    feedback: Literal["none", "verdict", "tests", "tool", "teacher", "self"] = "none"
+    feedback: Literal["none", "verdict", "tests", "self"] = "none"
     # what the user says after an attempt, as prompt that is never trained. none: self_correction; verdict: whether the
-    # attempt is right; tests: which public test it fails first; tool: what python.run printed for its calls; teacher:
-    # what a model behind a server finds wrong; self: asks for the policy's own review first, which is a turn of its
-    # own. Each evaluation then has another one next to it, without any feedback
+    # attempt is right; tests: which public test it fails first; self: asks for the policy's own review first, which is
+    # a turn of its own. Each evaluation then has another one next to it, without any feedback
     stop: Literal["never", "verdict", "self"] = "never"
     # which attempt is the last before train.attempts or eval.attempts are used up. never: none; verdict: a right one,
     # which takes an oracle at evaluation; self: one that its own check finds right. With each evaluation there is
@@ -34,8 +33,6 @@ class Prompts(Section):
     # most tokens that a feedback adds to those of self_correction; of a longer one the middle is cut
     verdict: VerdictFeedback = VerdictFeedback()
     tests: TestsFeedback = TestsFeedback()
-    tool: ToolFeedback = ToolFeedback()
-    teacher: TeacherFeedback | None = None  # must be given for feedback: teacher
     self: SelfFeedback = SelfFeedback()
 
     @property
@@ -44,11 +41,6 @@ class Prompts(Section):
         return ("check" if self.self.right else "reflection") if self.feedback == "self" else ""
 
     def _conflicts(self) -> Conflicts:
-        if (self.feedback == "teacher") != (self.teacher is not None):
-            yield (
-                ("feedback", "teacher"),
-                "a server and its use go together: give both, feedback: teacher and teacher, or none",
-            )
         if self.stop == "self" and self.reviewed_by != "check":
             keys = ("stop", "feedback", "self.right")
             yield keys, "no one would judge: set feedback: self, with a phrase for self.right"
@@ -242,11 +234,6 @@ class ScoreConfig(RLConfig):
             keys = ("train.overlong_buffer", "generation.max_new_tokens_attempt1", "generation.max_new_tokens_attempt2")
             yield keys, f"a buffer of {buffer} tokens is no part of {shorter}: lower it"
         yield from super()._conflicts()
-
-    @property
-    def asked(self) -> dict[str, str]:
-        """Returns the name of the server that each section asks, by the section's key."""
-        return {"prompts.teacher": self.prompts.teacher.server} if self.prompts.teacher else {}
 
     def evaluations(self, when: str) -> list[tuple[Eval, dict[str, Any]]]:
         """Returns the evaluations of a moment; where attempts get feedback, one of them is without."""

@@ -5,14 +5,10 @@ from collections.abc import Callable
 from lib.core.config import Prompts
 from lib.rl.feedback.contract import Feedback
 from lib.rl.feedback.review import AskReview
-from lib.rl.feedback.teacher import TellCritique
 from lib.rl.feedback.tests import TellTests
-from lib.rl.feedback.tool import TellOutput
 from lib.rl.feedback.verdict import TellVerdict
 
-KINDS: dict[str, Callable[[Prompts], Feedback]] = {
-    "verdict": TellVerdict, "tests": TellTests, "tool": TellOutput, "teacher": TellCritique, "self": AskReview,
-}  # fmt: skip
+KINDS: dict[str, Callable[[Prompts], Feedback]] = {"verdict": TellVerdict, "tests": TellTests, "self": AskReview}
 
 
 def feedback_of(prompts: Prompts) -> Feedback | None:

@@ -16,9 +16,8 @@ class AskReview(Feedback):
     """Asks for a review after an attempt, and for an attempt after a review."""
 
     def __init__(self, prompts: Prompts):
-        said = {"self_correction": prompts.self_correction}
-        self.ask = filled(prompts.self.ask, said, "prompts.self.ask")
-        self.then = filled(prompts.self.then, said, "prompts.self.then")
+        self.then = prompts.self_correction
+        self.ask = filled(prompts.self.ask, {"self_correction": self.then}, "prompts.self.ask")
 
     def after(self, written: Sequence[Written]) -> list[str]:
         """Returns the user's message after each answer."""

@@ -21,7 +21,7 @@ class TellTests(Feedback):
     def after(self, written: Sequence[Written]) -> list[str]:
         """Returns the user's message after each answer."""
         rows, texts = [answer.prompt.row for answer in written], [answer.text for answer in written]
-        return [self._told(failure) for failure in first_failures(texts, rows, self.settings.public_field, MOST_SHOWN)]
+        return [self._told(failure) for failure in first_failures(texts, rows, MOST_SHOWN)]
 
     def _told(self, failure: Failure | None) -> str:
         said = {"self_correction": self.self_correction}

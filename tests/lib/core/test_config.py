@@ -199,7 +199,6 @@ OF_OTHERS = {  # keys of other tools: ours in train.py, and in rl_train_gspo_sel
     "quantization": ("model.load_in_4bit: true",),
     "device_map": ("model.sharded: true, if one GPU does not hold the model; otherwise no key is needed",),
     "self_play": ("rl_train_gspo_selfplay.py, which plays against an opponent", "opponent.snapshots"),
-    "teacher.provider": ("prompts.teacher", "teacher.server, which names one of servers"),
     "reward_funcs": ("reward.fn",),
     "model_name_or_path": ("model.name",),
     "push_to_hub": ("hub.repo_id",),
@@ -439,17 +438,13 @@ OLD = {  # keys that became a server's
         "teacher.endpoint": "teacher.server: NAME, with what stood here under servers.NAME",
         "teacher.thinking": "servers.NAME.thinking",
     },
-    ScoreConfig: {
-        "prompts.teacher.endpoint": "prompts.teacher.server: NAME, with what stood here under servers.NAME",
-        "prompts.teacher.thinking": "servers.NAME.thinking",
-    },
     CollectConfig: {"endpoint": "server: NAME, with what stood here under servers.NAME"},
 }
 
 
 @pytest.mark.parametrize("kind", OLD)
 def test_all_keys_that_became_a_servers_are_told_at_once(tmp_path, kind):
-    text = {SelfPlayConfig: SINGLE, ScoreConfig: GOOD}.get(kind, "run_name: r\ndataset: {name: d}\n")
+    text = {SelfPlayConfig: SINGLE}.get(kind, "run_name: r\ndataset: {name: d}\n")
     lines = mistakes(tmp_path, text, *(f"{key}.model=m" for key in OLD[kind]), kind=kind)
     for key, place in OLD[kind].items():
         assert [line for line in lines if line.endswith(f" {key}: unknown key; it is {place}")], lines

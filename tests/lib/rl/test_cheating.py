@@ -275,7 +275,7 @@ def test_a_hidden_test_in_other_words_is_no_public_one(public, solution):
     if public in BY_SOLUTION and not solution:
         pytest.skip("only the solution says what is alike")
     with pytest.raises(ConfigError, match="asks what a hidden one asks"):
-        check_public([row | {"public_tests": [public]}], "public_tests", ["row 1"])
+        check_public([row | {"public_tests": [public]}], ["row 1"])
 
 
 def test_a_part_of_a_hidden_test_is_no_public_one():
@@ -283,32 +283,32 @@ def test_a_part_of_a_hidden_test_is_no_public_one():
     row = {"prompt": "p", "tests": [hidden], "entry_points": ["f"]}
     for public in ("x = [1, 2]\nassert f(x) == 3", "assert f([9]) == 9", "assert len(f((9,))) == 9"):
         with pytest.raises(ConfigError, match="asks what a hidden one asks"):
-            check_public([row | {"public_tests": [public]}], "public_tests", ["row 1"])
-    check_public([row | {"public_tests": ["x = [1, 3]\nassert f(x) == 3"]}], "public_tests", ["row 1"])
+            check_public([row | {"public_tests": [public]}], ["row 1"])
+    check_public([row | {"public_tests": ["x = [1, 3]\nassert f(x) == 3"]}], ["row 1"])
 
 
 @pytest.mark.parametrize(("hidden", "public", "solution"), HONEST)
 def test_a_public_test_is_refused_only_where_it_asks_what_a_hidden_one_asks(hidden, public, solution):
     row = {"prompt": "p", "tests": [hidden], "entry_points": ["f"], "solution": solution,
            "setup_code": "def check(x, y): assert f(x) == y"}  # fmt: skip
-    check_public([row | {"public_tests": [public]}], "public_tests", ["row 1"])
+    check_public([row | {"public_tests": [public]}], ["row 1"])
     with pytest.raises(ConfigError, match="asks what a hidden one asks"):
-        check_public([row | {"public_tests": [public, hidden]}], "public_tests", ["row 1"])
+        check_public([row | {"public_tests": [public, hidden]}], ["row 1"])
 
 
 def test_tests_whose_calls_are_not_seen_are_told(caplog):
     """A test that ends its process, and one without an end; the other rows of the batch are compared."""
     hidden = {"prompt": "p", "tests": ["assert f(1) == 2"], "entry_points": ["f"], "timeout_s": 0.5}
     rows = [hidden | {"public_tests": [test]} for test in ("while True: pass", "import os\nos._exit(0)", "assert f(3)")]
-    check_public(rows, "public_tests", ["row 1", "row 2", "row 3"])
+    check_public(rows, ["row 1", "row 2", "row 3"])
     assert "in 2 of 3 rows (first row 1) no calls are seen" in caplog.text
     with pytest.raises(ConfigError, match=r"1 of 4 rows .*\(row 4\)"):
         rows.append(hidden | {"public_tests": ["assert 2 == f(1)"]})
-        check_public(rows, "public_tests", [f"row {number}" for number in range(1, 5)])
+        check_public(rows, [f"row {number}" for number in range(1, 5)])
     scripts = {"prompt": "p", "stdio": [{"stdin": "3\r\n", "stdout": "9"}]}
     scripts["public_tests"] = [{"stdin": "3", "stdout": "9"}]
     with pytest.raises(ConfigError, match="asks what a hidden one asks"):
-        check_public([scripts], "public_tests", ["row 1"])
+        check_public([scripts], ["row 1"])
 
 
 # -- what public tests alone lead to, without a look at the prompt
@@ -341,7 +341,7 @@ def test_a_reader_of_public_tests_alone_gets_nowhere_by_constants_and_far_by_two
     counts = Counter(row["solution"][-1] for row in vague)
     assert max(counts.values()) < 0.2 * len(vague)  # no constant is a better guess than one in nine by much
     constant = [f"def f(x): return {value}" for _, value in first[:3]]
-    told = first_failures(constant, rows[:3], "public_tests", 200)
+    told = first_failures(constant, rows[:3], 200)
     assert [failure.test for failure in told] == [row["public_tests"][1] for row in rows[:3]]
     assert [failure.why.startswith(failure.test) for failure in told] == [True] * 3
     assert not any(verdict.reward for verdict in judge(constant, rows[:3]))

@@ -32,7 +32,7 @@ from lib.rl.tree import Answer, Group, Sampling, nodes, sample
 
 ALONE = Accelerator()
 SELF = (
-    "prompts.feedback=self", "prompts.self.ask=c", "prompts.self.then=b {self_correction}",
+    "prompts.feedback=self", "prompts.self.ask=c",
     "prompts.self.max_new_tokens=5", "train.attempts=3",
 )  # fmt: skip
 PHRASES = (("right", "The answer is right"), ("wrong", "The answer is wrong"))
@@ -90,7 +90,7 @@ def test_a_tree_with_reviews_is_scored_as_it_was_sampled(make_policy, tokenizer,
     rows = [{"question": f"{n}+1?", "target": str(n)} for n in range(4)]
 
     def trees_of(stop, copies=(3, 2, 1, 1, 1), budgets=(6, 4, 6, 4, 6), **more):
-        own = {"feedback": "self", "self": {"ask": "a", "then": "b {self_correction}", "max_new_tokens": 4}, **more}
+        own = {"feedback": "self", "self": {"ask": "a", "max_new_tokens": 4}, **more}
         settings = Prompts(user="{question}", self_correction="R", stop=stop, **own)
         prompts = CorrectionPrompts(tokenizer, settings, limits, feedback=feedback_of(settings), stop=stop)
         sampling = Sampling(1.0, budgets, copies, frozenset({tokenizer.eos_token_id}), tokenizer.pad_token_id)
@@ -116,7 +116,7 @@ def test_a_tree_with_reviews_is_scored_as_it_was_sampled(make_policy, tokenizer,
         if prompt.review:
             assert prompt.review.about == node.before.verdict
         if node.turn > 1:
-            message = "a" if prompt.review else "b R"
+            message = "a" if prompt.review else "R"
             assert prompts.tokenizer.decode(prompt.ids).endswith(f"<|user|>{message}<|im_end|><|assistant|>")
         for number, answer in zip(node.numbers, node.group.answers, strict=True):
             with torch.no_grad():
@@ -253,7 +253,7 @@ def test_a_run_with_reviews_tells_of_them_everywhere(recipe, folder, monkeypatch
     monkeypatch.setattr(Review, "judgement", lambda self, completion, text: says[sum(completion.ids) % len(says)])
     shown = printed(train, capsys, *options, "--dry-run")
     role = "check" if judges else "reflection"
-    assert f">>> {role} of attempt 1, at most 5 tokens <<<" in shown and "<|user|>b R" in shown
+    assert f">>> {role} of attempt 1, at most 5 tokens <<<" in shown and "<|user|>R" in shown
     assert "= 8 + 16 + 16 + 16 + 16 completions" in shown
     printed(train, capsys, *options)
     metrics = logged("metrics")
