@@ -56,7 +56,7 @@ def commands(out: Path) -> Iterator[list[str]]:
     on_base = f"model.name={base}", f"dataset.name={sums}", *EVAL
     yield train("train.py", "tiny_sums", "score", *on_base, *of_train(*SCORE))
     exact = of_train(
-        *SCORE, "kl=exact", "kl_sample=0.5", "kl_target=0.01", "resample_rounds=1", "baseline=batch",
+        *SCORE, "kl=exact", "kl_sample=0.5", "resample_rounds=1", "baseline=batch",
         "micro_batch_tokens=300",
     )  # fmt: skip
     yield train("train.py", "tiny_sums", "score-exact", *on_base, *exact)

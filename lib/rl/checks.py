@@ -311,6 +311,7 @@ SHARES = (
     "mean_token_accuracy",
 )  # fmt: skip
 LOWER_RATE = "lower optimizer.learning_rate"
+EQUAL_REWARDS, EQUAL_STEPS = "equal_rewards", 20
 CHECKS = (
     Check("malformed_is_paid", ("malformed_paid",), share_moved(+0.05),
           "the share of paid answers that are malformed",
@@ -358,19 +359,12 @@ CHECKS = (
     Check("no_advantage", ("zero_advantage",), idle,
           "the share of last attempts without an advantage, while they gain nothing on attempt 1,",
           "raise generation.temperature or train.revisions_per_attempt, or choose prompts that are sometimes right"),
+    Check(EQUAL_REWARDS, ("idle",), always(EQUAL_STEPS),
+          f"{EQUAL_STEPS} steps in a row in which all completions of every prompt earned the same, so nothing is "
+          "learned: the share of such steps", "check the reward, the extractor and the token budgets"),
 )  # fmt: skip
-EQUAL_REWARDS = "equal_rewards"
 # quantities that rules read besides those they check
 BESIDE = frozenset({"prompts", "prompts_solved", "reward", "acc", "acc_standing"})
-
-
-def equal_rewards(steps: int) -> Check:
-    """Returns the check whose threshold is in the config (`train.identical_rewards_warning`)."""
-    return Check(
-        EQUAL_REWARDS, ("idle",), always(steps),
-        f"{steps} steps in a row in which all completions of every prompt earned the same, so nothing is learned: "
-        "the share of such steps", "check the reward, the extractor and the token budgets",
-    )  # fmt: skip
 
 
 def sft_checks(most: float) -> tuple[Check, ...]:

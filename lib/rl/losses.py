@@ -139,7 +139,7 @@ def policy_loss(
 
 
 def sampler_weights(
-    level: str, beyond: str, cap: float, old_logp: torch.Tensor, sampled_logp: torch.Tensor, answer: torch.Tensor
+    level: str, cap: float, old_logp: torch.Tensor, sampled_logp: torch.Tensor, answer: torch.Tensor
 ) -> torch.Tensor:
     """Returns importance weights pi_old / mu of tokens (N,) that another engine sampled, without gradient.
 
@@ -147,19 +147,12 @@ def sampler_weights(
     answer that follows others of the policy it is not, since the other engine sampled these too: the product over the
     whole path would be, at the price of a forward pass of what has no gradient, and for a recipe that pays an answer by
     what follows it, over that as well. `token` is biased. Weights above `cap` are truncated to it (truncated importance
-    sampling), or, with `beyond: mask`, set to 0; either adds a bias.
+    sampling), which adds a bias.
     """
     log_weight = (old_logp - sampled_logp).detach()
     if level == "sequence":
         log_weight = sum_by(log_weight, answer)[answer]
-    weight = log_weight.clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO).exp()
-    return weight.clamp(max=cap) if beyond == "truncate" else torch.where(weight > cap, 0.0, weight)
-
-
-def adapted_beta(beta: float, measured: float, target: float) -> float:
-    """Returns the next KL weight of a proportional controller (Ziegler et al. 2019, arXiv 1909.08593, section 2.2)."""
-    error = min(max(measured / target - 1, -0.2), 0.2)
-    return beta * (1 + 0.1 * error)
+    return log_weight.clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO).exp().clamp(max=cap)
 
 
 @dataclass(frozen=True)
@@ -302,5 +295,5 @@ def _corrections(
     if correction is None and not off_policy.any():
         return 1.0
     settings = correction or SamplerCorrection()
-    weights = sampler_weights(settings.level, settings.beyond, settings.cap, old, sampled, answer)
+    weights = sampler_weights(settings.level, settings.cap, old, sampled, answer)
     return weights if correction else torch.where(off_policy, weights, 1.0)

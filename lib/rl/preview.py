@@ -183,7 +183,7 @@ def _plan(known: Known) -> Iterator[str]:
         if train.attempts > 2:
             of_score = of_score.replace("attempt 2 is", "later attempts are").replace("both", "all")
         paid = of_score if train.recipe == "score" else f"paid as {train.recipe} says"
-        kl1, kl2 = kl_weights(train, stage.number, train.beta2, len(config.turns))[:2]
+        kl1, kl2 = kl_weights(train, stage.number, len(config.turns))[:2]
         passes = stage.steps * stage.batch_size / len(known.rows)
         completions = " + ".join(map(str, (stage.batch_size * tree, *[later] * (len(config.turns) - 1))))
         yield (

@@ -26,7 +26,7 @@ from lib.rl.distill import Distiller
 from lib.rl.evaluation import evaluate, selected, summarise
 from lib.rl.hooks import Hook, log_hooks
 from lib.rl.log_rows import NO_NOTES, Notes, rows_of, updates_in_one
-from lib.rl.losses import POLICY_LOSSES, Objective, adapted_beta, kl_in_reward
+from lib.rl.losses import POLICY_LOSSES, Objective, kl_in_reward
 from lib.rl.measures import metrics_of
 from lib.rl.plan import Stage, stages_of, work_of_score
 from lib.rl.prompts import Choice
@@ -42,10 +42,10 @@ from lib.rl.tree import Group, Node, attempts_in, nodes, paths, sample
 from lib.run.distributed import collect
 
 
-def kl_weights(train: ScoreTrain, stage: int, beta2: float, turns: int) -> tuple[float, ...]:
+def kl_weights(train: ScoreTrain, stage: int, turns: int) -> tuple[float, ...]:
     """Returns the KL weights by turn; in stage I the paper's beta2 is added to its beta1 in attempt 1."""
     beta1 = train.beta1 if stage == 2 or train.beta1_in_stage1 else 0.0
-    return (beta1 + (beta2 if stage == 1 else 0.0), *[beta1] * (turns - 1))
+    return (beta1 + (train.beta2 if stage == 1 else 0.0), *[beta1] * (turns - 1))
 
 
 class ScoreRun:
@@ -78,7 +78,6 @@ class ScoreRun:
         self.progress.stage = next((stage.number for stage in self.stages if stage.number >= start_stage), OVER)
         if start_stage == 2 and self.progress.due == "adapter" and not options.get("in_place"):
             self.progress.due = "after_stage1"
-        self.progress.beta2 = train.beta2
 
     @contextlib.contextmanager
     def open(self) -> Iterator[Session]:
@@ -118,7 +117,7 @@ class ScoreRun:
         """Computes advantages and length weights (eq. 3 in stage I, eq. 4 in stage II), and selects what is learned."""
         train, found = self.config.train, nodes(trees)
         in_reward = train.kl == "k1_in_reward"
-        betas = self._kl_weights(stage)
+        betas = kl_weights(train, stage.number, len(self.config.turns))
         penalties = kl_in_reward(self.policy, found, betas, self.step.batches) if in_reward else None
         advantage, counts = self._advantages(stage, found, penalties)
         no_kl = (0.0,) * len(betas)
@@ -145,10 +144,8 @@ class ScoreRun:
         rate = learning_rate(self.config.optimizer, self.progress.step, stage.steps)
         updates = self.step.learn(credit, self.objective, rate, distiller=self.distiller)
         row = self.session.count_step(self._sampled_at) | updates_in_one(updates)
-        betas, target = self._kl_weights(stage), self.config.train.kl_target
+        betas = kl_weights(self.config.train, stage.number, len(self.config.turns))
         row |= {f"beta_{turn}": beta for turn, beta in zip(self.config.turns, betas, strict=True)}
-        if target and stage.number == 1 and not self.progress.skipped and "kl_attempt1" in row:
-            self.progress.beta2 = adapted_beta(self.progress.beta2, row["kl_attempt1"], target)
         for hook in self.hooks:
             hook(trees, credit, row)
         if self.distiller:
@@ -201,9 +198,6 @@ class ScoreRun:
         self._keep_texts("train", trees, notes)
 
     # -- credit, part by part
-
-    def _kl_weights(self, stage: Stage) -> tuple[float, ...]:
-        return kl_weights(self.config.train, stage.number, self.progress.beta2, len(self.config.turns))
 
     def _advantages(
         self, stage: Stage, found: list[Node], penalties: list[float] | None = None

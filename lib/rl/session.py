@@ -17,7 +17,7 @@ from lib.core.config import Eval, command_after, dump
 from lib.core.console import Screen, Telling, answered, attempts_of, format_trouble, with_best
 from lib.core.errors import ConfigError, Left, NumericError, RewardError
 from lib.core.interrupts import LAUNCHER_SECONDS, Interrupts
-from lib.rl.checks import CHECKS, EQUAL_REWARDS, equal_rewards
+from lib.rl.checks import CHECKS, EQUAL_REWARDS
 from lib.rl.curriculum import temperature_at
 from lib.rl.log_rows import brief
 from lib.rl.plan import Ahead, Held, Stage, Work, ahead, told
@@ -81,7 +81,7 @@ class Session:
         self.step = OptimizerStep(config, self.policy, wrapped, accelerator, self.progress, pad_id, self.screen.warn)
         # a share of easy prompts that falls takes the accuracy in training with it; held-out accuracy is watched, too
         checks = [check for check in CHECKS if "acc" not in check.keys or not config.curriculum.easy_pool]
-        self.watch = Watch((*checks, equal_rewards(config.train.identical_rewards_warning)))
+        self.watch = Watch(checks)
         self._collapses: list[Alarm] = []  # not acted on yet
         self.clock = Clock()
         self.steps_done = 0  # since this process began

@@ -31,7 +31,6 @@ class Progress:
     stage: int = 1
     step: int = 0  # steps done in this stage
     due: str | None = "pretrain"  # the evaluation to do before the next step, if any
-    beta2: float = 0.0  # the current value, where it adapts
     skipped: int = 0  # steps in a row in which something was not finite
     micro_batch_tokens: int = 1  # halved where memory ran out
     proven: bool = False  # a gradient has reached the adapter and moved it
@@ -121,8 +120,7 @@ class OptimizerStep:
             for trial in self.trials(rate):
                 with trial:
                     numbers = self.accumulate(credit, part, objective, logps, is_first, distiller)
-            masks = objective.correction is not None and objective.correction.beyond == "mask"  # every token, perhaps
-            pulls = anywhere(is_first and not masks and credit.needs_gradient(part), self.accelerator)
+            pulls = anywhere(is_first and credit.needs_gradient(part), self.accelerator)
             updates.append(self.apply(numbers, credit.advantage, expects_gradient=pulls))
         return updates
 

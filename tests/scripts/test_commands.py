@@ -131,9 +131,9 @@ def test_the_commands_do_what_the_documents_say(tmp_path):
 
 def test_every_alarm_has_its_paragraph():
     source = (ROOT / "lib/rl/watch.py").read_text(encoding="utf-8")
-    from lib.rl.checks import CHECKS, EQUAL_REWARDS, sft_checks
+    from lib.rl.checks import CHECKS, sft_checks
 
-    alarms = {check.name for check in (*CHECKS, *sft_checks(1.0))} | {EQUAL_REWARDS}
+    alarms = {check.name for check in (*CHECKS, *sft_checks(1.0))}
     alarms |= set(re.findall(r'"(held_out_\w+|accuracy_lost|answers_\w+)[".]', source))
     heads = set(re.findall(r"\*\*`(\w+)`\*\*", (ROOT / "docs/troubleshooting.md").read_text(encoding="utf-8")))
     assert heads == alarms and len(alarms) > 20

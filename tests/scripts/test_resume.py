@@ -52,7 +52,7 @@ CONFIG = {
     },
     "optimizer": {"learning_rate": 0.02, "warmup_steps": 2, "schedule": "cosine"},
     "train": tiny.stages((6, 6), 4, attempts_per_prompt=2, revisions_per_attempt=2, micro_batch_tokens=150,
-                         kl_target=0.01, checkpoint_every=1, resample_rounds=1, kl_sample=0.5),
+                         checkpoint_every=1, resample_rounds=1, kl_sample=0.5),
     "eval": {"max_examples": 6, "temperature": 1.0, "greedy_too": True, "every_steps": 2},
 }  # fmt: skip
 REWARD = """

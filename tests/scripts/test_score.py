@@ -201,16 +201,11 @@ def test_a_trial_run_fails_if_no_step_had_a_gradient(folder, capsys):
     assert command(capsys, *nothing_is_right)[0] == 0  # a run of many steps may go on
 
 
-@pytest.mark.parametrize(
-    ("factor", "choices", "share"), [(2, (), 0.5), (0.25, (), 2.0), (0.25, ("beyond=mask",), 0.0), (2, None, 1.0)]
-)
-def test_answers_of_another_engine_are_weighed(folder, factor, choices, share):
+@pytest.mark.parametrize(("factor", "corrects", "share"), [(2, True, 0.5), (0.25, True, 2.0), (2, False, 1.0)])
+def test_answers_of_another_engine_are_weighed(folder, factor, corrects, share):
     """Where the sampler held an answer for twice as likely, it counts half; for a quarter, twice: that is the cap."""
-    correction = (
-        "train.sampler_correction.cap=2.0",
-        *(f"train.sampler_correction.{choice}" for choice in choices or ()),
-    )
-    run = score_run("train.beta1=0", "train.beta2=0", *(() if choices is None else correction), moved=0.3)
+    correction = ("train.sampler_correction.cap=2.0",) if corrects else ()
+    run = score_run("train.beta1=0", "train.beta2=0", *correction, moved=0.3)
     stage = run.stages[1]
     trees = run.sample(stage)
 
@@ -226,21 +221,8 @@ def test_answers_of_another_engine_are_weighed(folder, factor, choices, share):
         return replace(answer, completion=replace(y, logps=[logp + more for logp in y.logps]))
 
     wanted, found = share * gradient(trees), gradient(changed(trees, likelier))
-    assert wanted.abs().max() > 1e-3 or share == 0
+    assert wanted.abs().max() > 1e-3
     assert torch.allclose(found, wanted, rtol=0, atol=1e-5 * float(gradient(trees).abs().max()))
-
-
-def test_a_step_of_which_the_correction_leaves_nothing_is_no_broken_adapter(folder):
-    run = score_run("train.beta1=0", "train.beta2=0", "train.sampler_correction.beyond=mask", moved=0.3)
-
-    def likelier(_, answer):
-        y = answer.completion
-        return replace(answer, completion=replace(y, logps=[logp - 9.0 for logp in y.logps]))
-
-    credit = run.credit(run.stages[1], changed(run.sample(run.stages[1]), likelier))
-    assert credit.needs_gradient(credit.nodes)
-    [numbers] = run.step.learn(credit, run.objective, 0.1)
-    assert (numbers["grad_norm"], numbers["zero_gradient"]) == (0, 0)
 
 
 def test_a_soft_prompt_that_waits_is_not_seen_by_the_optimizer(folder):
@@ -525,7 +507,7 @@ def test_the_update_is_that_of_a_forward_per_completion(folder, monkeypatch, sta
     rollouts = rollouts_of(trees)
     assert {r.prompt2.continues for r in rollouts} <= {history in ("full", "cut"), False}
     credit = run.credit(stage, trees)
-    kind, betas = run.config.train.kl, kl_weights(run.config.train, stage.number, run.progress.beta2, 2)
+    kind, betas = run.config.train.kl, kl_weights(run.config.train, stage.number, 2)
     loss, expected, logps = naive.update(run.policy, rollouts, by_rollout(credit, rollouts), betas, kind, 0.8)
     assert expected.norm() > 1e-2
     results = []
@@ -1026,22 +1008,22 @@ def test_rewards_beyond_measure_are_not_blamed_on_the_learning_rate(folder, choi
 
 
 def test_rewards_that_never_differ_warn_or_stop(folder, capsys):
-    run = score_run("reward.fn=helpers.tiny.nothing", "train.identical_rewards_warning=2", "run_name=warned")
+    run = score_run("reward.fn=helpers.tiny.nothing", "run_name=warned")
     with run.open():
         before = weights(run)
-        step(run, 1)
+        for _ in range(19):
+            step(run, 1)
         assert "steps in a row" not in capsys.readouterr().out
         step(run, 1)
         assert (
-            "WARNING at stage 1 step 2: 2 steps in a row in which all completions of every prompt earned the same"
+            "WARNING at stage 1 step 20: 20 steps in a row in which all completions of every prompt earned the same"
             in capsys.readouterr().out
         )
         assert torch.equal(weights(run), before)  # at the reference nothing pulls
-    run = score_run(
-        "reward.fn=helpers.tiny.nothing", "train.identical_rewards_warning=1", "train.stop_on_identical_rewards=true"
-    )
+    run = score_run("reward.fn=helpers.tiny.nothing", "train.stop_on_identical_rewards=true")
     with run.open(), pytest.raises(NumericError, match="check the reward, the extractor"):
-        step(run, 1)
+        for _ in range(20):
+            step(run, 1)
 
 
 def no_room_on_a_gpu():
@@ -1103,18 +1085,6 @@ def test_out_of_memory_twice_names_the_knobs(folder, monkeypatch):
 
 
 # -- knobs that move
-
-
-def test_beta2_adapts_in_stage_1_alone(folder):
-    run = score_run("train.kl_target=0.1", "train.stage1_steps=2")
-    with run.open():
-        row = step(run, 1)
-        assert (row["kl_attempt1"], row["beta_attempt1"]) == (0, pytest.approx(0.11))
-        assert run.progress.beta2 == pytest.approx(0.1 * (1 - 0.1 * 0.2))
-        assert step(run, 1)["beta_attempt1"] == pytest.approx(0.108)
-        moved = run.progress.beta2
-        assert step(run, 2)["beta_attempt1"] == pytest.approx(0.01)
-        assert run.progress.beta2 == moved
 
 
 @pytest.mark.parametrize(

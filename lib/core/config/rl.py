@@ -123,7 +123,6 @@ class SamplerCorrection(Section):
     # one weight per answer or per token. sequence is unbiased up to `cap` for first attempts and single answers; for
     # later attempts and for token a bias is left
     cap: Annotated[float, Field(ge=1)] = 2.0  # weights are truncated at this
-    beyond: Literal["truncate", "mask"] = "truncate"  # for weights above `cap`; truncate: to the cap; mask: to 0
 
 
 class TrainLoop(Section):
@@ -153,8 +152,8 @@ class TrainLoop(Section):
     # DAPO's dynamic sampling: how many times, at most, a step draws more prompts to replace those that teach nothing,
     # because all answers earn the same reward or, in train.py, no attempt has an advantage
     sampler_correction: SamplerCorrection | None = None  # null: none
-    identical_rewards_warning: Count = 20  # warn after this many steps in a row in which no prompt's rewards differ
-    stop_on_identical_rewards: bool = False  # true: then end the run instead of warning
+    stop_on_identical_rewards: bool = False
+    # true: after 20 steps in a row in which no prompt's rewards differ, end the run instead of warning
 
     @field_validator("after_checkpoint")
     @classmethod

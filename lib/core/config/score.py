@@ -6,7 +6,7 @@ from pydantic import Field
 
 from lib.core.config.feedback import SelfFeedback, TestsFeedback, VerdictFeedback
 from lib.core.config.rl import Eval, KlKind, RLConfig, TrainedSampling, TrainLoop
-from lib.core.config.section import Conflicts, Count, CountOrZero, Fraction, Name, Positive, Section, Share, Weight
+from lib.core.config.section import Conflicts, Count, CountOrZero, Fraction, Name, Section, Share, Weight
 from lib.core.config.shared import SMOKE_TOKENS, AtMost, smoke_batch
 
 ATTEMPT = "attempt"  # what a turn of the policy is that answers the task; the others are reviews
@@ -88,7 +88,6 @@ class ScoreTrain(TrainLoop):
     attempts: Annotated[int, Field(ge=2)] = 2
     # attempts in a chat, each asked to correct the one before it. Of those after the second, one follows each revision,
     # within the budgets of attempt 2
-    repeat_penalty: Weight = 0.1  # ufo takes this from what a later attempt earns that answers nothing new
     discount: Share = 1.0  # what attempt t earns by its reward is multiplied by this to the power of t - 1
     alpha: Weight = 1.0
     # weight of the bonus alpha * (r2 - r1), paid to attempt 2 only. The paper's 10 is for one revision per attempt:
@@ -96,10 +95,6 @@ class ScoreTrain(TrainLoop):
     beta1: Weight = 0.01  # KL weight of all attempts
     beta2: Weight = 0.1  # additional KL weight of attempt 1 in stage I
     beta1_in_stage1: bool = True  # true: beta1 applies in stage I too, as in the paper
-    kl_target: Positive | None = None
-    # KL of attempt 1, in nats per token, near which beta2 is moved to hold it in stage I (proportional controller,
-    # Ziegler et al. 2019): each step multiplies it by 1 + 0.1 * error, the error being KL / kl_target - 1, clipped to
-    # 0.2; null: beta2 is fixed
     bonus_on: Literal["match", "reward"] = "match"
     # what the bonus compares. match: whether each attempt is right, so that fixing the format earns no bonus; reward:
     # the rewards
@@ -161,7 +156,6 @@ class ScoreTrain(TrainLoop):
             keys = ("kl_sample", "kl")
             yield keys, "a KL in the reward is of every attempt, none is drawn: set kl_sample: 1, or another kl"
         yield from self._conflicts_of_baseline()
-        yield from self._conflicts_of_beta2()
         yield from super()._conflicts()
 
     def _conflicts_of_baseline(self) -> Conflicts:
@@ -179,13 +173,6 @@ class ScoreTrain(TrainLoop):
                 "leave_one_out needs attempts_per_prompt of at least 2 to compare first attempts: raise it, or set "
                 "baseline: batch",
             )
-
-    def _conflicts_of_beta2(self) -> Conflicts:
-        if self.kl_target and self.beta2 == 0:
-            yield ("kl_target", "beta2"), "a beta2 of 0 cannot adapt: give it a start value above 0"
-        if self.kl_target and self.base_first_attempts == 1:
-            keys = ("kl_target", "base_first_attempts")
-            yield keys, "with base_first_attempts = 1 no first attempt is the policy's: beta2 has nothing to adapt to"
 
 
 class ScoreEval(Eval):

@@ -3,7 +3,7 @@
 Why: after training on single turns most failures repeat the same answer when asked again. Prompts: chats stop at a
 right attempt (`prompts.stop: verdict`), so `prompts.self_correction` is the unary feedback: it is only ever read after
 a wrong one. Paid: each attempt earns the reward of the last attempt of its chat times `train.discount` to the power of
-the attempts before that, the mean where several chats go through it; less `train.repeat_penalty` for a later attempt
+the attempts before that, the mean where several chats go through it; less REPEAT_PENALTY for a later attempt
 that answers nothing new: what its chat had before, in whatever spelling, or nothing at all, which would otherwise earn
 more than a repeat. Trained: all attempts, and reviews, which earn the same but for that.
 """
@@ -12,6 +12,8 @@ from statistics import fmean
 
 from lib.rl.recipes.contract import CorrectionRecipe, StepAnswers
 from lib.rl.tree import Node
+
+REPEAT_PENALTY = 0.1
 
 
 class Ufo(CorrectionRecipe):
@@ -28,4 +30,4 @@ class Ufo(CorrectionRecipe):
         said = [step.answers[earlier].verdict for earlier in step.before[number]]
         is_nothing_new = is_attempt and bool(said) and (own.is_blank or own.repeats(said))
         ended = fmean(self.train.discount ** (len(chat) - 1) * step.rewards[chat[-1]] for chat in chats)
-        return ended - self.train.repeat_penalty * is_nothing_new
+        return ended - REPEAT_PENALTY * is_nothing_new

@@ -373,7 +373,6 @@ def test_a_conflict_is_not_told_of_a_field_that_is_wrong_itself(tmp_path):
         (["train.stage1_steps=0", "train.stage2_steps=0"], "nothing would be trained"),
         (["train.stage1_steps=0", "train.stage2_epochs=0"], "nothing would be trained"),
         (["train.attempts_per_prompt=1", "train.revisions_per_attempt=1"], "leave_one_out needs at least two"),
-        (["train.kl_target=0.1", "train.beta2=0"], "a beta2 of 0 cannot adapt"),
     ],
 )
 def test_values_that_do_not_fit_together(tmp_path, overrides, text):

@@ -410,7 +410,7 @@ def test_to_fail_first_earns_nothing_but_where_a_setting_or_a_recipe_pays_it(tas
 def after_wrong(judge, *texts):
     """What `ufo` pays for second attempts behind 19."""
     tree = grown(SUM, [(WRONG, then(*texts)), (RIGHT, None)], judge)
-    return [paid for paid, _ in earned(tree, ScoreTrain(recipe="ufo", discount=0.5, repeat_penalty=0.25))["attempt2"]]
+    return [paid for paid, _ in earned(tree, ScoreTrain(recipe="ufo", discount=0.5))["attempt2"]]
 
 
 AGAIN = {"spelled anew": "019", "with a sign": "+19", "as a decimal": "19.0", "named": "x = 19", "in dollars": "$19"}
@@ -419,13 +419,13 @@ AGAIN = {"spelled anew": "019", "with a sign": "+19", "as a decimal": "19.0", "n
 def test_ufo_takes_for_the_same_answer_and_for_nothing_else(task):
     _, _, judge = task("sweep_copy", "ufo")
     told = after_wrong(judge, thought(19), thought(19, "other thoughts"), thought(" 19\n"), thought(18), RIGHT)
-    assert told == [-0.25, -0.25, -0.25, 0, 0.5]
+    assert told == [-0.1, -0.1, -0.1, 0, 0.5]
 
 
 @pytest.mark.parametrize("answer", AGAIN)
 def test_ufo_takes_for_an_answer_in_another_spelling(task, answer):
     _, _, judge = task("sweep_copy", "ufo")
-    assert after_wrong(judge, thought(AGAIN[answer])) == [-0.25]
+    assert after_wrong(judge, thought(AGAIN[answer])) == [-0.1]
 
 
 def test_a_right_answer_never_repeats_a_wrong_one():
@@ -441,7 +441,7 @@ def test_a_right_answer_never_repeats_a_wrong_one():
 def test_ufo_pays_a_malformed_text_no_more_than_a_repeat(task):
     _, _, judge = task("sweep_copy", "ufo")
     repeated, malformed, nothing = after_wrong(judge, thought(19), "19", thought(r"\boxed{}"))
-    assert malformed <= repeated and nothing == -0.25
+    assert malformed <= repeated and nothing == -0.1
 
 
 def test_a_check_is_paid_for_what_it_ends_with_whatever_the_solver_does(task):

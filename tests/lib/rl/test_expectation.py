@@ -24,6 +24,7 @@ from lib.core.errors import ConfigError
 from lib.rewards.judge import Verdict
 from lib.rl.prompts import Prompt
 from lib.rl.recipes.choice import recipe_of
+from lib.rl.recipes.ufo import REPEAT_PENALTY
 from lib.rl.reviews import review_of
 from lib.rl.score import ScoreRun
 from lib.rl.task import load_task
@@ -162,7 +163,7 @@ def claimed(paid, chats, chat):
         if is_attempt:
             is_nothing_new = verdict.answer in [earlier.answer for earlier in attempts[: number - 1]]
         if paid in ("multiturn", "ufo"):
-            yield at_end - train.repeat_penalty * (paid == "ufo" and is_attempt and is_nothing_new)
+            yield at_end - REPEAT_PENALTY * (paid == "ufo" and is_attempt and is_nothing_new)
         elif paid == "reflect":
             yield 0.0 if is_attempt else float(attempts[number].match)
         elif paid == "pag":
@@ -228,7 +229,7 @@ def config_of(chat, paid, shape, attempts=2, *more):
     options = [
         *CHATS[chat], *PAID[paid], f"train.attempts={attempts}", f"train.attempts_per_prompt={firsts}",
         f"train.revisions_per_attempt={revisions}",
-        "train.alpha=2", "train.discount=0.5", "train.repeat_penalty=0.25", "model.max_seq_length=1024",
+        "train.alpha=2", "train.discount=0.5", "model.max_seq_length=1024",
         f"train.stage1_steps={int(paid == 'stage I')}", *more,
     ]  # fmt: skip
     try:

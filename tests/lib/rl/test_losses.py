@@ -12,7 +12,7 @@ from lib.rewards.judge import Verdict
 from lib.rl import credit as credits
 from lib.rl.batching import MicroBatch
 from lib.rl.credit import Credit, advantages_of, length_weights, peers_of
-from lib.rl.losses import POLICY_LOSSES, Objective, adapted_beta, kl_per_token, loss_of, policy_loss
+from lib.rl.losses import POLICY_LOSSES, Objective, kl_per_token, loss_of, policy_loss
 from lib.rl.prompts import Prompt
 from lib.rl.recipes.contract import StepAnswers
 from lib.rl.recipes.score import Score
@@ -417,10 +417,3 @@ def test_stage_1_gives_attempt_1_no_policy_gradient():
     logp = torch.tensor([-1.0, -2.0], requires_grad=True)
     policy_loss(POLICY_LOSSES["score"], logp, logp, one[0], None)[0].sum().backward()
     assert (logp.grad == 0).all()
-
-
-@pytest.mark.parametrize(
-    ("measured", "expected"), [(0.2, 1.02), (0.22, 1.02), (0.11, 1.01), (0.1, 1.0), (0.09, 0.99), (0.0, 0.98)]
-)
-def test_beta_follows_the_kl_within_its_bounds(measured, expected):
-    assert adapted_beta(1.0, measured, target=0.1) == pytest.approx(expected)

@@ -34,7 +34,7 @@ SETTINGS = {
         "train.recipe=thinktwice",
         "train.followed_attempts=1",
     ),
-    "ufo": (*STOPPING, "train.stage1_steps=0", "train.recipe=ufo", "train.discount=0.5", "train.repeat_penalty=0.25"),
+    "ufo": (*STOPPING, "train.stage1_steps=0", "train.recipe=ufo", "train.discount=0.5"),
     "pag": (*SELF, "prompts.stop=self", "train.stage1_steps=0", "train.recipe=pag", "train.alpha=2"),
     "reflect": (*SELF, "prompts.self.right=null", "prompts.stop=verdict", "train.stage1_steps=0",
                 "train.recipe=reflect"),
@@ -58,7 +58,7 @@ def test_what_each_recipe_pays_by_hand():
     assert paid("multiturn", discount=0.5) == pytest.approx([0.1, 0.2, 0.1, 0.1])  # a quarter of 0.4
     assert paid("multiturn") == pytest.approx([0.4, 0.2, 0.4, 0.4])
     assert paid("thinktwice") == [0, 0, 0, 1]
-    assert paid("ufo", discount=0.5, repeat_penalty=0.25) == pytest.approx([0.1, 0.2, 0.1 - 0.25, 0.1])
+    assert paid("ufo", discount=0.5) == pytest.approx([0.1, 0.2, 0.1 - 0.1, 0.1])
 
 
 def test_a_bonus_on_both_attempts_pays_for_failing_first():

@@ -12,7 +12,7 @@ import pytest
 import torch
 from conftest import fewer
 
-from lib.rl.checks import CHECKS, equal_rewards, evidence, sft_checks
+from lib.rl.checks import CHECKS, evidence, sft_checks
 from lib.rl.evaluation import Answers, selected
 from lib.rl.watch import Watch
 
@@ -53,7 +53,7 @@ def ramp(step, start, length, low, high):
 
 
 def watch():
-    return Watch((*CHECKS, equal_rewards(20)))
+    return Watch(CHECKS)
 
 
 # -- quiet
@@ -513,7 +513,7 @@ def series():
 @pytest.mark.parametrize("name", [name for name in series() if name.startswith("healthy")])
 def test_a_healthy_run_on_record_is_quiet(name):
     rows = series()[name]
-    checks = sft_checks(math.log(88)) if "sft" in name else (*CHECKS, equal_rewards(20))
+    checks = sft_checks(math.log(88)) if "sft" in name else CHECKS
     assert len(rows) > 50 and alarms_of(Watch(checks), rows) == []
 
 
@@ -532,6 +532,6 @@ def test_the_gamed_run_on_record_is_told_as_in_its_folder():
 
 @pytest.mark.parametrize("name", [name for name in series() if name.startswith("diverged")])
 def test_a_diverged_run_on_record_is_a_collapse_within_three_steps(name):
-    checks = sft_checks(math.log(88)) if "sft" in name else (*CHECKS, equal_rewards(20))
+    checks = sft_checks(math.log(88)) if "sft" in name else CHECKS
     first = alarms_of(Watch(checks), series()[name])[0]
     assert first.severity == "collapse" and first.step <= 3
