@@ -62,10 +62,10 @@ HELD_OUT = (
               {"delta": ("delta", "two")}, "evaluations", percent=True),
 )  # fmt: skip
 DISTILLATION = (
-    LineChart("Distance from the teacher", "KL in nats per distilled token, before the clip, logarithmic.",
+    LineChart("Distance from the teacher", "KL in nats per distilled token, logarithmic.",
               {"distill_kl": ("kl", "two")}, log=True),
-    LineChart("Distilled", "Answers that the teacher read, of those that it might; and tokens beyond the clip.",
-              {"distilled": ("answers", "two"), "distill_clipped": ("clipped tokens", "bad")}, floor=0, percent=True),
+    LineChart("Distilled", "Answers that the teacher read, of those that it might.",
+              {"distilled": ("answers", "two")}, floor=0, percent=True),
 )  # fmt: skip
 TRAINING = (
     LineChart("Accuracy in training", "Exact match of the answers sampled in each step; bold is a moving mean.",

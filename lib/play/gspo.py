@@ -230,10 +230,9 @@ class GspoRun:
         return row
 
     def refresh(self) -> None:
-        """Updates the opponent's pool of snapshots and a teacher that is the policy, if due, and acts on alarms."""
-        for helper in (self.opponent, self.distiller):
-            if helper:
-                helper.refresh(self.progress.step)
+        """Updates the opponent's pool of snapshots, if due, and acts on alarms."""
+        if self.opponent:
+            self.opponent.refresh(self.progress.step)
         self.session.act()  # now that all of the step has been done
 
     def measure(

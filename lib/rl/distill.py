@@ -6,8 +6,7 @@ direction of `distill.direction`, which tells every token something, where a rew
 on-policy distillation (Agarwal et al. 2024, arXiv 2306.13649), and with the policy as its own teacher OPSD (2601.18734)
 and SDPO (2601.20802).
 
-Departures: the KL is over the whole vocabulary, not log p - log q of the sampled token, which estimates it; and a token
-beyond `clip` keeps the direction of its gradient, where a clipped loss would have none.
+Departure: the KL is over the whole vocabulary, not log p - log q of the sampled token, which estimates it.
 """
 
 from dataclasses import replace
@@ -53,11 +52,6 @@ class Distiller:
         wanted, distilled = (sum(collect([number], accelerator)) for number in (self.wanted, self.distilled))
         return {"distilled": distilled / max(1, wanted)}
 
-    def refresh(self, step: int) -> None:
-        """Renews the teacher, after `step` steps, if it is the policy as it was and that is due."""
-        if isinstance(self.teacher, PastTeacher):
-            self.teacher.refresh(step)
-
     # -- a step
 
     def begin(self, found: list[Node], wanted: list[bool]) -> list[float]:
@@ -82,7 +76,7 @@ class Distiller:
                 self._differ.add(number)
         self.hinted = {}
         self.wanted, self.distilled = len(asked), len(self._before)
-        return [self.settings.weight * (number in self._before) for _, number, _ in answers]
+        return [float(number in self._before) for _, number, _ in answers]
 
     def _feedback(self, asked: list[tuple[Node, int, Answer]]) -> dict[int, str]:
         """Returns the reward's explanation of each answer, by number, if the teacher is shown it."""
@@ -107,7 +101,7 @@ class Distiller:
         own, first, prompt = node.group.trained_ids, root.group.trained_ids, root.group.prompt
         is_hinted = prompt.number in self.hinted and not prompt.hint
         if self.settings.shown is None and not is_hinted:
-            return None if self.settings.itself else own
+            return own if self.settings.model else None
         if own[: len(first)] != first:
             return None  # the middle of an earlier attempt was left out, or it was rendered anew
         if is_hinted:

@@ -24,7 +24,7 @@ from lib.run.distributed import collect, total
 MAX_LOG_RATIO = 20.0  # exp(20) = 5e8; anything beyond would only overflow
 SUMS = (
     "loss", "entropy", "sampler_gap", "sampled", "clipped_low", "clipped_high", "tokens",
-    "distill_kl", "distill_clipped", "taught",
+    "distill_kl", "taught",
 )  # then KL by turn  # fmt: skip
 
 
@@ -63,18 +63,6 @@ def kl_per_token(
     if kind == "exact":
         return exact
     raise ValueError(f"unknown KL estimator '{kind}'")
-
-
-def clipped_kl(kl: torch.Tensor, most: float | None) -> tuple[torch.Tensor, torch.Tensor]:
-    """Returns the KL of tokens (N,), at most `most` nats each, and which were limited, bool (N,).
-
-    Limited is the length of a token's gradient, not its direction: the gradient of min(KL, most) is zero just where
-    policy and teacher differ most.
-    """
-    if most is None:
-        return kl, torch.zeros_like(kl, dtype=torch.bool)
-    size = kl.detach()
-    return kl * (most / size.clamp(min=most)), size > most
 
 
 @dataclass(frozen=True)
@@ -186,7 +174,6 @@ class Numbers:
             "entropy": (summed["entropy"], summed["tokens"]),
             "sampler_gap": (summed["sampler_gap"], summed["sampled"]),
             "distill_kl": (summed["distill_kl"], summed["taught"]),
-            "distill_clipped": (summed["distill_clipped"], summed["taught"]),
         }
         if objective.kind.ratio != "none":
             means |= {name: (summed[name], summed["tokens"]) for name in ("clipped_low", "clipped_high")}
@@ -225,9 +212,8 @@ def loss_of(
     loss = (credit.weight[answer] * (values + credit.kl_weight[answer] * kl)).sum()
     taught = None
     if teacher_kl is not None:
-        limited, is_limited = clipped_kl(teacher_kl, distiller.settings.clip)
-        loss = loss + (credit.weight * credit.teacher_weight)[answer].mul(limited).sum()
-        taught = teacher_kl.detach(), is_limited
+        loss = loss + (credit.weight * credit.teacher_weight)[answer].mul(teacher_kl).sum()
+        taught = teacher_kl.detach()
     with torch.no_grad():
         logged_kl = kl  # k3 where the loss has another estimate, so that alarms read one scale
         if ref_logp is None:
@@ -243,9 +229,9 @@ def loss_of(
 def _numbers(
     batch: MicroBatch, credit: Credit, objective: Objective, loss: torch.Tensor, entropy: torch.Tensor,
     kl: torch.Tensor | None, log_ratio: torch.Tensor, gap: torch.Tensor, stopped: torch.Tensor,
-    taught: tuple[torch.Tensor, torch.Tensor] | None,
+    taught: torch.Tensor | None,
 ) -> Numbers:  # fmt: skip
-    """Returns the sums of a micro-batch; all but `loss` are by token, (N,); `taught`: KL to a teacher, if clipped."""
+    """Returns the sums of a micro-batch; all but `loss` are by token, (N,); `taught`: KL to a teacher."""
     answer = batch.answer
     importance, turn, ours = credit.importance[answer], credit.turn[answer], ~credit.off_policy[answer]
     above = (credit.advantage[answer] > 0) | (objective.kind.ratio == "weight")  # a weight is clipped only from above
@@ -254,7 +240,7 @@ def _numbers(
         (stopped & ~above).sum(), (stopped & above).sum(), importance.sum(),
     ]  # fmt: skip
     by_teacher = importance * (credit.teacher_weight[answer] != 0)
-    sums += [*((by_teacher * value).sum() for value in taught or (0 * gap, 0 * gap)), by_teacher.sum()]
+    sums += [0 * gap.sum() if taught is None else (by_teacher * taught).sum(), by_teacher.sum()]
     for number in range(1, len(objective.turns) + 1):
         own = turn == number
         of = importance[own]

@@ -148,8 +148,6 @@ class ScoreRun:
         row |= {f"beta_{turn}": beta for turn, beta in zip(self.config.turns, betas, strict=True)}
         for hook in self.hooks:
             hook(trees, credit, row)
-        if self.distiller:
-            self.distiller.refresh(self.session.global_step)
         self.session.act()  # on alarms
         return row
 

@@ -1,4 +1,4 @@
-"""Teachers for distillation (`distill:`): a second model or an earlier policy, and whether they can teach.
+"""Teachers for distillation (`distill:`): a second model or the initial policy, and whether they can teach.
 
 Each knows the policy's tokens by the policy's ids: a teacher with other tokens is refused before weights are loaded.
 """
@@ -28,10 +28,10 @@ class ModelTeacher:
 
 
 class PastTeacher:
-    """The policy as it was: the initial one, or, with `every_steps`, that of some steps ago."""
+    """The initial policy."""
 
-    def __init__(self, policy: Policy, every_steps: int):
-        self.policy, self.every_steps = policy, every_steps
+    def __init__(self, policy: Policy):
+        self.policy = policy
         self.weights, self.alpha = policy.snapshot(), policy.alpha
         self.takes_branches = True  # its inputs are packed as the policy's
 
@@ -39,11 +39,6 @@ class PastTeacher:
         """Returns its next-token distributions at the scored places, at the policy's temperature."""
         with self.policy.with_adapter(self.weights, self.alpha):
             return TeacherStates(self.policy.hidden_states(inputs), self.policy.head)
-
-    def refresh(self, step: int) -> None:
-        """Becomes the present policy, after `step` steps, if that is due."""
-        if self.every_steps and step % self.every_steps == 0:
-            self.weights, self.alpha = self.policy.snapshot(), self.policy.alpha
 
     def state_dict(self) -> dict:
         """Returns the snapshot."""
@@ -62,7 +57,7 @@ def load_teacher(config: RLConfig, policy: Policy) -> AnyTeacher:
     """Loads the teacher of a config. Raises ConfigError."""
     if config.teacher_model:
         return ModelTeacher(config.teacher_model, policy)
-    return PastTeacher(policy, config.distill.itself.every_steps)
+    return PastTeacher(policy)
 
 
 def check_teacher(config: RLConfig) -> None:
@@ -88,11 +83,6 @@ def refuse_other_tokens(own: Any, theirs: Any, name: str) -> None:
 
 def describe_teacher(settings: Distill) -> str:
     """Describes the teacher and how much it counts, for the start-up message and --dry-run."""
-    if settings.model:
-        who = settings.model.full_name
-    else:
-        every = settings.itself.every_steps
-        who = f"the policy as it was, renewed every {every} steps" if every else "the initial policy"
-    limit = f", at most {settings.clip:g} nats per token" if settings.clip else ""
+    who = settings.model.full_name if settings.model else "the initial policy"
     reward = f"rewards times {settings.reward_weight:g}" if settings.reward_weight else "no reward"
-    return f"distillation: {settings.direction} KL to {who}, weight {settings.weight:g}{limit}, next to {reward}"
+    return f"distillation: {settings.direction} KL to {who}, next to {reward}"

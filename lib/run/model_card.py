@@ -34,7 +34,7 @@ SECTIONS = {
     "model", "chat_template_kwargs", "dataset", "mixture", "options", "prompts", "verdict", "tests",
     "self", "reward", "by_task", "generation", "temperature_schedule", "thinking", "optimizer", "curriculum",
     "weighting", "skip", "easy_pool", "replay", "train", "sampler_correction", "eval", "distill",
-    "itself", "opponent", "snapshots", "teacher", "hint", "solve",
+    "opponent", "snapshots", "teacher", "hint", "solve",
 }  # fmt: skip
 WHOLE = {"adapters", "from_scratch", "fn"}
 TEXTS = {

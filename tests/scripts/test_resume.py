@@ -133,13 +133,13 @@ def test_killed_at_twenty_moments(mine, straight):
     assert not [*mine.dir.glob("*/*.tmp"), *mine.dir.glob("*.torn")]
 
 
-def test_killed_with_a_teacher_that_is_the_policy_of_some_steps_ago(template, tmp_path):
-    """It becomes the policy every second step, and reads the right answer behind the question."""
-    config = {**CONFIG, "distill": {"itself": {"every_steps": 2}, "shown": "{question}+{answer}", "clip": 0.5}}
+def test_killed_with_a_teacher_that_is_the_policy_before_it_moved(template, tmp_path):
+    """It stays the initial policy, and reads the right answer behind the question."""
+    config = {**CONFIG, "distill": {"shown": "{question}+{answer}"}}
     straight, mine = (moments.Run("train", template, tmp_path / name, config) for name in ("straight", "mine"))
     straight.start(journal="journal.json")
     saved, doing = straight.journal()
-    for what in ("train 1", "train 2"):  # the last of a stage, so that the teacher is no longer the initial policy
+    for what in ("train 1", "train 2"):  # the last of a stage, so that the policy is no longer its teacher
         moment = max(i for i, each in enumerate(doing) if each == what)
         mine.start("--resume", code=-signal.SIGKILL, kill_at=moment, saved=saved)
     mine.start("--resume")

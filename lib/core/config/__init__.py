@@ -69,7 +69,7 @@ from lib.core.config.curriculum import (
     TemperatureSchedule,
     Weighting,
 )
-from lib.core.config.distill import Distill, Itself
+from lib.core.config.distill import Distill
 from lib.core.config.feedback import TestsFeedback, VerdictFeedback
 from lib.core.config.loader import KINDS, dump, keys_of, load, section_of
 from lib.core.config.options import check_launcher, parse, parser, positive, resuming_parser, training_parser

@@ -32,6 +32,7 @@ HINTS: dict[str, tuple[str, ...]] = {  # unknown keys -> the key to use, of the 
     "lora_target_modules": ("model.adapters.lora.targets",),
     "model.model_id": ("model.name",),
     "self_play": ("opponent.snapshots", "rl_train_gspo_selfplay.py, which plays against an opponent"),
+    "distill.itself": ("distill.shown, without a distill.model",),
     "corrections": ("train.attempts, one more than that",),
     "endpoint": ("server: NAME, with what stood here under servers.NAME",),
     "outage": ("servers.NAME.outage",),

@@ -263,9 +263,10 @@ class RLConfig(RunConfig):
 
     def _conflicts_of_distillation(self, distill: Distill) -> Conflicts:
         replay = self.curriculum.replay
-        if distill.itself and not distill.shown and not self.shows_hints:
-            keys = ("distill.itself", "distill.shown")
-            yield keys, "it would see what the policy sees, and teach nothing: say in distill.shown what it sees beyond"
+        if distill.model is None and not distill.shown and not self.shows_hints:
+            keys = ("distill.shown", "distill.model")
+            told = "the policy would see what it sees anyway, and teach itself nothing"
+            yield keys, f"{told}: say in distill.shown what it sees beyond, or give a model"
         if distill.reward_weight != 1 and getattr(self.train, "kl", None) == "k1_in_reward":
             keys = ("distill.reward_weight", "train.kl")
             yield keys, "it would scale the KL to the reference, which is a part of the rewards: set another train.kl"

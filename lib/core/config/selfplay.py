@@ -156,7 +156,7 @@ class SelfPlayConfig(RLConfig):
             yield keys, "greedy samples of a prompt are all alike: raise temperature, or take one"
         if self.shows_hints and not self.distill:
             keys = ("teacher.hint.train", "distill")
-            yield keys, "no one would read the hints: add distill: {itself: {}}, or another teacher of tokens"
+            yield keys, "no one would read the hints: add distill: {}, or another teacher of tokens"
         yield from super()._conflicts()
 
     @property
