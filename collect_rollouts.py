@@ -63,10 +63,7 @@ SELECTED = "selected.jsonl"
 MAY_CHANGE = (  # keys that a resume may change: none affects a rollout already collected
     "select", "upload", "dataset.max_rows", "generation.samples_per_prompt", "generation.batch_size", "sandbox.workers",
 )  # fmt: skip
-MAY_CHANGE_OF_SERVER = (
-    "base_url", "api_key_env", "azure_api_version", "headers", "max_concurrency", "deadline_s", "max_retries",
-    "input_price", "output_price",
-)  # fmt: skip
+MAY_CHANGE_OF_SERVER = ("base_url", "api_key_env", "max_concurrency", "deadline_s", "max_retries", "prices")
 
 
 @dataclass(frozen=True)
@@ -175,7 +172,7 @@ def planned(config: CollectConfig, rollouts: int) -> Iterator[str]:
         most = min(config.tools.max_total_tokens, most * config.tools.max_turns)
     yield f"planned: {rollouts} rollouts, {sampling.samples_per_prompt} of each prompt, by {who}"
     yield f"at most {most} tokens written in each, {most * rollouts:,} in all"
-    if server and server.output_price:
+    if server and server.prices[1]:
         yield f"that would cost at most {server.cost(0, most * rollouts):.2f}, prompts not counted"
 
 

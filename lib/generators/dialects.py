@@ -123,8 +123,8 @@ class Dialect:
         """Builds the reply, and splits off reasoning that the server has not separated."""
         if isinstance(apart, str) and apart:
             return Reply(text, apart, calls, finished, bool(text or calls), usage)  # servers do not say if it ended
-        reasoning, answer, ended = split_reasoning(text, self.server.thinking.open_tag, self.server.thinking.close_tag)
-        opening = opening_of(text, answer, self.server.thinking.open_tag)
+        reasoning, answer, ended = split_reasoning(text, *self.server.thinking.tags)
+        opening = opening_of(text, answer, self.server.thinking.tags[0])
         return Reply(answer, reasoning, calls, finished, ended, usage, opening)
 
 

@@ -156,8 +156,8 @@ class LocalModel:
     def _read(self, request: Request, prompt_tokens: int, completion: Completion) -> Reply:
         ids = completion.text_ids()
         text = self.tokenizer.decode(ids, skip_special_tokens=False)  # some models mark tool calls with them
-        reasoning, answer, ended = split_reasoning(text, self.thinking.open_tag, self.thinking.close_tag)
-        opening = opening_of(text, answer, self.thinking.open_tag)
+        reasoning, answer, ended = split_reasoning(text, *self.thinking.tags)
+        opening = opening_of(text, answer, self.thinking.tags[0])
         calls: list[tuple[str, str]] = []
         if request.tools and ended:
             answer, calls = native_calls(answer)

@@ -1,6 +1,6 @@
 """Any server that speaks OpenAI's API, chat completions or responses: OpenAI, Azure, Together, vLLM and many others.
 
-openai's own client asks, once for each try: it knows the variables of its name, Azure and proxies. What a server can do
+openai's own client asks, once for each try: it knows the variables of its name and proxies. What a server can do
 wrong has a verdict each (tests/lib/generators/test_openai.py). Tried again within the deadline, with growing pauses and
 jitter: 408, 409, 425, 429, 5xx, broken connections, and bodies that are no answer, whatever their status. The end of
 the run, exit code 6: a key, a model or an address that is refused, and a quota that is used up. The end of one request:
@@ -12,6 +12,7 @@ import contextlib
 import email.utils
 import json
 import os
+import re
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -43,6 +44,7 @@ FATAL = {  # 401 always, the others before the first reply: later they concern o
 }
 SHORTEST_SECRET = 8  # characters
 OWN_ADDRESS = "https://api.openai.com/v1"
+AZURE = r"https://[^/]+\.openai\.azure\.com/"
 QUOTA = ("insufficient_quota", "billing_hard_limit_reached", "insufficient_funds", "credits_exhausted")
 
 
@@ -68,9 +70,9 @@ class RemoteModel:
     def __init__(self, server: Server):
         self.server = server
         self._key = _key(server)
-        self._secrets = _secrets(server, self._key)
+        self._secrets = _secrets(self._key)
         self._base = address(server)
-        is_openais = self._base == OWN_ADDRESS or server.azure_api_version
+        is_openais = self._base == OWN_ADDRESS or bool(re.match(AZURE, self._base))
         self._dialect = Dialect(server, "max_completion_tokens" if is_openais else "max_tokens")
         self.name = {"model": server.model, "api": server.api, "body": self._dialect.extra_body()}
         self.counts = Counts()
@@ -104,14 +106,8 @@ class RemoteModel:
     def _client(self, http: "httpx2.AsyncClient") -> "openai.AsyncOpenAI":
         import openai
 
-        shared = {"max_retries": 0, "http_client": http, "default_headers": self.server.headers}
-        version = self.server.azure_api_version
-        if version:  # without a key the client uses the token in the environment
-            return openai.AsyncAzureOpenAI(
-                api_key=self._key or None, api_version=version, azure_endpoint=self._base,
-                azure_deployment=self.server.model, **shared,
-            )  # fmt: skip
-        return openai.AsyncOpenAI(api_key=self._key or "none", base_url=self._base, **shared)
+        key = self._key or "none"
+        return openai.AsyncOpenAI(api_key=key, base_url=self._base, max_retries=0, http_client=http)
 
     async def __aexit__(self, *_: object) -> None:
         await asyncio.gather(*(client.close() for client in self._clients))
@@ -207,7 +203,7 @@ class RemoteModel:
         import openai
 
         has_own = any(name.lower() == "authorization" for name in client.default_headers)
-        return {} if self._key or has_own or self.server.azure_api_version else {"Authorization": openai.Omit()}
+        return {} if self._key or has_own else {"Authorization": openai.Omit()}
 
     async def _refuse(self, response: "httpx2.Response") -> None:
         """Raises for any status but 200, before the client reads the whole body, however long it is."""
@@ -259,10 +255,10 @@ def address(server: Server) -> str:
     """Returns the server's address: the config's, the environment's, or OpenAI's. Raises ConfigError for a bad one."""
     if server.base_url:
         return server.base_url.rstrip("/")
-    variable, own = ("AZURE_OPENAI_ENDPOINT", "") if server.azure_api_version else ("OPENAI_BASE_URL", OWN_ADDRESS)
-    found = os.environ.get(variable, "").strip() or own
+    found = os.environ.get("OPENAI_BASE_URL", "").strip() or OWN_ADDRESS
     if wrong := wrong_address(found):
-        raise ConfigError(f"{server.key}.base_url: it is null, and so {variable} of the environment decides: {wrong}")
+        told = "it is null, and so OPENAI_BASE_URL of the environment decides"
+        raise ConfigError(f"{server.key}.base_url: {told}: {wrong}")
     return found.rstrip("/")
 
 
@@ -274,12 +270,8 @@ def described(server: Server) -> str:
 def _key(server: Server) -> str:
     key = f"{server.key}.api_key_env"
     variable, how = server.api_key_env, f"or set {key}=null for a server without a key"
-    if variable is None and server.azure_api_version:
-        if os.environ.get("AZURE_OPENAI_AD_TOKEN"):
-            return ""
-        variable, how = "AZURE_OPENAI_API_KEY", f"or name another one in {key}"
-    elif variable is None and server.base_url is None:
-        variable, how = "OPENAI_API_KEY", f"or give {server.key}.base_url; for Azure, set azure_api_version too"
+    if variable is None and server.base_url is None:
+        variable, how = "OPENAI_API_KEY", f"or give {server.key}.base_url"
     if variable is None:
         return ""  # a key is sent only to the server that it was set for
     value = os.environ.get(variable, "").strip()
@@ -303,11 +295,10 @@ async def all_of(works: Iterable[Any]) -> None:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _secrets(server: Server, key: str) -> list[str]:
+def _secrets(key: str) -> list[str]:
     """Returns strings that no message may show: the key, and header values that are long enough to be one."""
     lines = os.environ.get("OPENAI_CUSTOM_HEADERS", "").splitlines()
-    said = [key, os.environ.get("AZURE_OPENAI_AD_TOKEN", ""), *server.headers.values()]
-    said += [line.partition(":")[2].strip() for line in lines]
+    said = [key, *(line.partition(":")[2].strip() for line in lines)]
     return sorted({text for text in said if text == key or len(text) >= SHORTEST_SECRET} - {""}, key=len, reverse=True)
 
 

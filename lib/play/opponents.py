@@ -126,8 +126,7 @@ class ServerOpponent:
         """Waits for the answers, and returns them judged."""
         outcomes = self.remote.answers(begun)
         replies = {i: outcome for i, outcome in enumerate(outcomes) if isinstance(outcome, Reply)}
-        tags = self.thinking.open_tag, self.thinking.close_tag
-        said = [(reply.written(*tags), reply.finished) for reply in replies.values()]
+        said = [(reply.written(*self.thinking.tags), reply.finished) for reply in replies.values()]
         judged_replies = iter(_opponent_answers(said, [prompts[i] for i in replies], self.judge))
         return [
             next(judged_replies) if i in replies else OpponentAnswer(error=str(outcome))

@@ -132,8 +132,8 @@ class Teacher:
 
     def _take_solution(self, group: Group, reply: Reply, result: Help) -> None:
         prompt = group.prompt
-        text = reply.whole(self.thinking.open_tag, self.thinking.close_tag)
-        written = reply.written(self.thinking.open_tag, self.thinking.close_tag)
+        text = reply.whole(*self.thinking.tags)
+        written = reply.written(*self.thinking.tags)
         [(_, verdict)] = judged(self.judge, [written], [prompt], [reply.finished])
         if verdict.scored and verdict.match:
             result.counts["solutions_right"] += 1

@@ -83,8 +83,8 @@ def numbers_of(
         "well_formed": float(verdict.well_formed),
         **{f"reward/{name}": value for name, value in verdict.components.items()},
     }
-    if thinking and (thinking.open_tag in answer.text or thinking.close_tag in answer.text):
-        reasoning, _, ended = split_reasoning(answer.text, thinking.open_tag, thinking.close_tag)
+    if thinking and any(tag in answer.text for tag in thinking.tags):
+        reasoning, _, ended = split_reasoning(answer.text, *thinking.tags)
         tokens = len(tokenizer(reasoning, add_special_tokens=False)["input_ids"])
         numbers |= {"thinking_tokens": float(tokens), "thinking_unclosed": float(not ended)}
     return numbers

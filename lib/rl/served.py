@@ -87,7 +87,7 @@ class ServedAttempts:
         most = units * (2 * first + (later - 1) * second)
         yield f"planned: at most {units * (1 + later):,} requests to {described(self.server)}"
         yield f"{units:,} times attempt 1, and {later} times attempt 2 after each; at most {most:,} tokens written"
-        if self.server.output_price:
+        if self.server.prices[1]:
             yield f"that would cost at most {self.server.cost(0, most):.2f}, prompts not counted"
 
     def run(self) -> list[ServedChat]:
@@ -167,7 +167,7 @@ class ServedAttempts:
         for chat, outcome in zip(chats, self.ask(what, requests), strict=True):
             chat.outcome = outcome
             if isinstance(outcome, Reply):
-                chat.text = outcome.written(thinking.open_tag, thinking.close_tag)
+                chat.text = outcome.written(*thinking.tags)
         answered = [(chat, chat.outcome) for chat in chats if isinstance(chat.outcome, Reply)]
         is_whole = [reply.finished and reply.reasoning_ended for _, reply in answered]
         verdicts = self._judged([chat for chat, _ in answered], [chat.text for chat, _ in answered], is_whole)
@@ -210,7 +210,7 @@ class ServedAttempts:
     def _shown(self, first: ServedChat) -> str:
         """Returns an attempt 1 as `prompts.history` shows it to attempt 2."""
         thinking, history = self.server.thinking, self.config.prompts.history
-        text = first.outcome.whole(thinking.open_tag, thinking.close_tag) if isinstance(first.outcome, Reply) else ""
+        text = first.outcome.whole(*thinking.tags) if isinstance(first.outcome, Reply) else ""
         if history == "answer_only":
             return THINK_BLOCK.sub("", text).strip()
         if history == "plain_text":

@@ -120,9 +120,9 @@ class ToolLoop:
         episode.turns += 1
         episode.usage += reply.usage
         episode.reasoning_ended = reply.reasoning_ended
-        said = reply.whole(thinking.open_tag, thinking.close_tag)
+        said = reply.whole(*thinking.tags)
         message: dict[str, Any] = {"role": "assistant", "content": said if thinking.keep else reply.text}
-        written = reply.written(thinking.open_tag, thinking.close_tag)
+        written = reply.written(*thinking.tags)
         calls, answer = [], written if reply.reasoning_ended else ""
         if self.toolbox and self.protocol == "native":
             calls = [

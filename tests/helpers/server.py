@@ -380,13 +380,10 @@ class Api:
     async def _answer(self, request: Message, asked: dict, digest: str) -> Message:
         """The right answer, or Refused; `asked` is filled with what was understood on the way."""
         method, path, *_ = request.start.split()
-        path, _, query = path.partition("?")
+        path = path.partition("?")[0]
         if path == "/health":
             return answer(200, "{}")
         key = request.headers.get("authorization", "").removeprefix("Bearer ")
-        if path.startswith("/openai/") and query.startswith("api-version=20"):  # the deployment is in the path of chats
-            key = request.headers.get("api-key")
-            path = "/v1" + path.removeprefix("/openai").replace(f"/deployments/{self.name}/chat", "/chat")
         if self.options.api_key and key != self.options.api_key:
             raise Refused(401, "Incorrect API key provided.", "invalid_api_key")
         if path == "/v1/models":

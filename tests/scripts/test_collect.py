@@ -448,7 +448,7 @@ def test_an_upload_that_fails_leaves_the_rows(task):
 
 
 def test_it_says_what_it_does_without_doing_it(task, log):
-    server = {"base_url": NOBODY, "model": "m", "output_price": 1e6, "api_key_env": "NO_KEY"}
+    server = {"base_url": NOBODY, "model": "m", "prices": [0, 1e6], "api_key_env": "NO_KEY"}
     mine, seen = task(3, servers={"it": server}), []
     told = mine.run("--dry-run")
     assert "6 rollouts, 2 of each prompt, by m at http://127.0.0.1:9/v1" in told
@@ -614,16 +614,11 @@ def test_without_a_reward_rows_have_none(task):
         ({"servers": {"it": {"base_url": "http://me:secret@x:9/v1", "model": "m"}}}, "holds a name or password"),
         ({"servers": {"it": {"base_url": "http://127.0.0.1:99999/v1", "model": "m"}}}, "no address: Port out of range"),
         ({"servers": {"it": {"base_url": "localhost:8000/v1", "model": "m"}}}, "no address: 'localhost:8000/v1'"),
-        (
-            {"servers": {"it": {"base_url": "http://x/openai", "model": "m", "azure_api_version": "2024-10-21"}}},
-            "of Azure it is the resource alone",
-        ),
         ({"server": "that"}, "server: no server has this name; known: it; add it to servers"),
         (
             {"generation": {"thinking": {"budget_tokens": 9}}},
             "all but `keep` is for a local model: move it to servers.it.thinking",
         ),
-        ({"servers": {"it": {"model": "m", "headers": {"X-Team": "a\nb"}}}}, "'X-Team' has a character that no header"),
         ({"server": None, "model": {"name": "m", "max_seq_length": 60}}, "leaves no room for a prompt"),
     ],
 )

@@ -207,7 +207,7 @@ def test_asking_shows_what_all_say_and_leaves_nothing_behind(template, tmp_path,
     """The prompts of a run's first step, with a hint in each mode for every row."""
     both = with_servers(url)
     both["teacher"]["hint"] = {**HINT, "neither": 0.0, "opponent_only": 0.0, "modes": ["hint", "critique"]}
-    both["servers"]["rival"] |= {"input_price": 1e6, "output_price": 0}
+    both["servers"]["rival"] |= {"prices": [1e6, 0]}
     mine, seen = Run(template, tmp_path / "work", **both), len(notes(url.log))
     said = mine.start("--ask", "3")
     rows, asked = shown_rows(said), notes(url.log)[seen:]

@@ -2,7 +2,6 @@
 
 import re
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, PrivateAttr
 
@@ -47,8 +46,7 @@ class Thinking(Section):
 
     enabled: bool | None = None  # passed to the chat template as `enable_thinking`; null: the template decides
     budget_tokens: CountOrZero = 0  # tokens for reasoning, on top of max_new_tokens
-    open_tag: Name = "<think>"  # opens a block of reasoning
-    close_tag: Name = "</think>"  # closes it
+    tags: tuple[Name, Name] = ("<think>", "</think>")  # open and close a block of reasoning
 
 
 class Server(Section):
@@ -57,15 +55,12 @@ class Server(Section):
     What openai's client reads in the environment holds, such as OPENAI_ORG_ID, HTTPS_PROXY and OPENAI_CUSTOM_HEADERS.
     """
 
-    base_url: str | None = None  # up to and including /v1; null: OPENAI_BASE_URL if that is set, else OpenAI itself
+    base_url: str | None = None  # up to and including /v1; null: OPENAI_BASE_URL if that is set, else OpenAI itself;
+    # of Azure https://RESOURCE.openai.azure.com/openai/v1, where `model` is a deployment
     model: Name  # the model's name on the server
     api: Literal["chat", "responses"] = "chat"  # which API to call: /chat/completions or /responses
     api_key_env: VariableName | None = None  # name of the environment variable that holds the key, not the key itself;
     # null: no key, or OPENAI_API_KEY if base_url is null too
-    azure_api_version: Name | None = None
-    # such as 2024-10-21, for Azure: base_url (or AZURE_OPENAI_ENDPOINT) is then the resource's address,
-    # https://RESOURCE.openai.azure.com, `model` is a deployment, and the key is in AZURE_OPENAI_API_KEY by default
-    headers: dict[Name, str] = {}  # sent with every request and saved in config.yaml, so put no secrets here
     max_concurrency: Count = 32  # maximum number of requests at once
     deadline_s: Positive = 120.0  # seconds for one reply, including all retries
     max_retries: CountOrZero = 5
@@ -73,8 +68,8 @@ class Server(Section):
     extra_body: dict[str, Any] = {}
     # fields added to every request as they are, such as {reasoning: {effort: low}}; {seed: null} sends no seed. The
     # limit is max_tokens, and max_completion_tokens for OpenAI itself and Azure, whose new models know no other
-    input_price: Weight = 0.0  # price of a million input tokens in your currency, to report what a run costs
-    output_price: Weight = 0.0  # the same for tokens that it writes
+    prices: tuple[Weight, Weight] = (0.0, 0.0)
+    # of a million input tokens and of a million that it writes, in your currency, to report what a run costs
     thinking: Thinking = Thinking()
     outage: Literal["mask", "stop"] = "mask"
     # what happens if it has answered before and then fails, as an opponent or a teacher. mask: training goes on without
@@ -88,17 +83,8 @@ class Server(Section):
         return f"servers.{self._name}"
 
     def _conflicts(self) -> Conflicts:
-        address = self.base_url
-        if address is not None and (wrong := wrong_address(address)):
+        if self.base_url is not None and (wrong := wrong_address(self.base_url)):
             yield ("base_url",), wrong
-        elif address and self.azure_api_version and urlsplit(address).path.strip("/"):
-            yield (
-                ("base_url", "azure_api_version"),
-                "of Azure it is the resource alone, such as https://RESOURCE.openai.azure.com: the rest is added",
-            )
-        for name, value in self.headers.items():
-            if not (name + value).isascii() or not (name + value).isprintable():
-                yield ("headers",), f"{name!r} has a character that no header has, such as a line break"
         if self.api == "responses" and self.thinking.enabled is not None:
             yield (
                 ("thinking.enabled", "api"),
@@ -107,7 +93,7 @@ class Server(Section):
 
     def cost(self, read: int, written: int) -> float:
         """Returns the cost of `read` input tokens and `written` output tokens."""
-        return (read * self.input_price + written * self.output_price) / 1e6
+        return (read * self.prices[0] + written * self.prices[1]) / 1e6
 
 
 def _named(servers: dict[str, Server]) -> dict[str, Server]:

@@ -405,7 +405,7 @@ def test_a_key_in_place_of_the_name_of_its_variable_is_not_printed(tmp_path, key
     for more, *overrides in (
         [f"  near: {{model: m, api_key_env: '{key}'}}\n"],
         [f"  near: '{key}'\n"],
-        [f"  near: {{model: m, headers: '{key}'}}\n"],
+        [f"  near: {{model: m, extra_body: '{key}'}}\n"],
         [f"opponent: {{server: '{key}'}}\n"],
         [f"opponent: {{endpoint: {{model: m, api_key_env: '{key}'}}}}\n"],
         ["", f"servers.far.api_key_env={key}"],

@@ -1,6 +1,5 @@
 """Feedback between two attempts: what is said, that it is never trained, and that it tells nothing it must not."""
 
-import json
 import random
 import string
 from pathlib import Path

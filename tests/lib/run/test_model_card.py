@@ -90,7 +90,7 @@ def test_a_licence_cannot_write_into_the_card(tree, make_policy, tmp_path):
 def test_a_card_shows_of_servers_the_names_of_their_models_alone(make_policy, tmp_path):
     path = Path(__file__).parents[3] / "configs/math_replay.yaml"
     tree = yaml.safe_load(dump(load(SelfPlayConfig, path, ["train.after_checkpoint=curl hush-1"])))
-    server = {"base_url": "https://x/v1?api-key=hush-2", "api_key_env": "hush-3", "headers": {"X-Key": "hush-4"},
+    server = {"base_url": "https://x/v1?api-key=hush-2", "api_key_env": "hush-3",
               "extra_body": {"key": "hush-5", "name": "hush-6", "pin": 4711}, "deadline_s": 4711}  # fmt: skip
     for name in ("opponent", "teacher", "distill"):
         tree[name] = {"weight": 0.25, "server": f"{name}s", "endpoint": server}

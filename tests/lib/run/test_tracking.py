@@ -184,11 +184,11 @@ def test_a_run_has_an_id_of_its_own_and_a_resumed_one_goes_on_in_it(task, tmp_pa
 
 SERVER = (
     "model=null", "server=it", "servers.it.model=m", "servers.it.base_url=http://x/v1",
-    "servers.it.headers.X-Key=hush-hush", "servers.it.extra_body.key=hush-hush",
+    "servers.it.extra_body.key=hush-hush",
 )  # fmt: skip
 
 
-def test_the_variables_of_wandb_come_first_and_headers_stay_here(task, tmp_path, monkeypatch):
+def test_the_variables_of_wandb_come_first_and_secrets_stay_here(task, tmp_path, monkeypatch):
     path = task(collect_rollouts)
     (tmp_path / "outputs/tiny").mkdir(parents=True)
     for name, value in {"NAME": "mine", "RUN_ID": "my-id", "TAGS": "a,b", "MODE": "offline"}.items():
