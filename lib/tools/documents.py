@@ -62,7 +62,7 @@ class Documents:
         if path not in self._texts:
             raise Failed("404 Not Found")
         text, cut = self._texts[path]
-        return document(f"doc:{path}", 200, text, cut, self._settings.max_characters)
+        return document(f"doc:{path}", 200, text, cut)
 
     async def close(self) -> None:
         """Closes nothing: the index is freed with its last user, which may be a thread."""

@@ -8,14 +8,13 @@ nothing.
 
 import asyncio
 import concurrent.futures
-import dataclasses
 import importlib.util
 import re
 import socket
 import ssl
 from collections import deque
 from http.cookiejar import CookieJar
-from ipaddress import ip_address, ip_network
+from ipaddress import ip_network
 from typing import Any
 
 import lib.core.config
@@ -56,8 +55,6 @@ class Internet:
     """Searches the internet and fetches pages. Raises Failed."""
 
     def __init__(self, settings: lib.core.config.WebSettings):
-        if not settings.enabled:
-            raise ConfigError("tools.web is off: set tools.web.enabled: true, or tools.web.folder to search documents")
         for package in ("ssrfguard", "trafilatura", "ddgs"):
             if importlib.util.find_spec(package) is None:
                 raise ConfigError(f"tools.web needs the package {package}: pip install -r requirements-web.txt")
@@ -72,7 +69,7 @@ class Internet:
         self._searches = ProcessPool(SEARCH, SEARCHES_AT_ONCE, settings.timeout_s)
         self._connections = asyncio.Semaphore(AT_ONCE)
         self._connect_s = settings.timeout_s / 3  # for a lookup, and for each address, so that a second one is tried
-        self._policy, self._blocked = _rules(settings)
+        self._policy = _policy()
         self._client = AsyncClient(
             policy=self._policy,
             resolver=self._resolve,
@@ -129,7 +126,7 @@ class Internet:
             raise Failed(self._told(error)) from error
         if "html" in kind_of(response.headers.get("content-type", "")):  # its connection is free by now
             text = await self._parser.text_of(text)
-        return document(str(response.url), response.status_code, text, cut, self._settings.max_characters)
+        return document(str(response.url), response.status_code, text, cut)
 
     async def close(self) -> None:
         """Closes connections and ends processes."""
@@ -149,7 +146,7 @@ class Internet:
         import httpx
 
         # Check it as written, since httpx fixes some of what ssrfguard refuses; then as it will be requested.
-        dataclasses.replace(self._policy, allowed_hosts=frozenset()).check_url(url)
+        self._policy.check_url(url)
         asked = httpx.URL(url)
         is_name = self._policy.check_url(str(asked)).address is None
         host = asked.raw_host.decode().rstrip(".")
@@ -158,8 +155,6 @@ class Internet:
             raise Failed("blocked: not a URL")
         if is_name and (last == host or last in PRIVATE):
             raise Failed("blocked: private name")
-        if any(f".{host}".endswith(f".{own}") for own in self._blocked):
-            raise Failed("blocked: host")
         return host
 
     async def _wait_for_turn(self, host: str, most: int) -> None:
@@ -215,8 +210,8 @@ class Internet:
         return f"connection failed: {type(error).__name__}"
 
 
-def _rules(settings: lib.core.config.WebSettings) -> tuple[Any, list[str]]:
-    """Returns ssrfguard's policy and the names blocked in addition. Raises ConfigError for an entry that is no host."""
+def _policy() -> Any:
+    """Returns ssrfguard's rules, and ours."""
     import ssrfguard
     from ssrfguard import Block, Reach
 
@@ -226,43 +221,9 @@ def _rules(settings: lib.core.config.WebSettings) -> tuple[Any, list[str]]:
         Block(ip_network("2000::/3"), "Global unicast", "RFC4291", Reach.PERMITTED),
         Block(ip_network(WIRE_SERVER), "Azure WireServer", "", Reach.DENIED),
     ]
-    names = []
-    for entry in settings.blocked_hosts:
-        try:
-            network = ip_network(entry.strip(), strict=False)
-        except ValueError:
-            names.append(_name("blocked_hosts", entry))
-        else:
-            blocks.append(Block(network, "Blocked here", "tools.web.blocked_hosts", Reach.DENIED))
-    allowed = set()
-    for entry in settings.allowed_domains:
-        try:
-            allowed.add(str(ip_address(entry.strip())))
-        except ValueError:
-            name = _name("allowed_domains", entry)
-            allowed |= {name, f"*.{name}"}
-    try:
-        policy = ssrfguard.Policy(
-            denied_networks=ssrfguard.AddressTable(tuple({block.network: block for block in blocks}.values())),
-            allowed_ports=frozenset(PORTS),
-            allowed_hosts=frozenset(allowed),
-            max_redirects=REDIRECTS,
-            max_url_length=LONGEST_URL,
-        )
-    except ValueError as error:
-        raise ConfigError(f"tools.web: {error}; fix it") from error
-    return policy, names
-
-
-def _name(key: str, entry: str) -> str:
-    """Returns a host name as httpx requests it. Raises ConfigError; strict, since a misread list protects no one."""
-    import httpx
-
-    name = entry.strip().removeprefix("*.").removeprefix(".").removesuffix(".")
-    try:
-        asked = "" if re.search(r"[^\w.-]", name) else httpx.URL(f"http://{name}/").raw_host.decode()
-    except httpx.InvalidURL:
-        asked = ""
-    if len(asked) > 253 or not re.fullmatch(r"([a-z0-9_-]{1,63}\.)*[a-z][a-z0-9-]{0,62}", asked):
-        raise ConfigError(f"tools.web.{key}: {entry!a} is not a host; give a name such as example.org, or an address")
-    return asked
+    return ssrfguard.Policy(
+        denied_networks=ssrfguard.AddressTable(tuple({block.network: block for block in blocks}.values())),
+        allowed_ports=frozenset(PORTS),
+        max_redirects=REDIRECTS,
+        max_url_length=LONGEST_URL,
+    )

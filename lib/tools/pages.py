@@ -15,6 +15,7 @@ from lib.core.errors import ConfigError
 from lib.core.killable import Died, ProcessJob, ProcessPool, Refused, Unusable
 
 CUT = "\n[cut]"
+MOST_TEXT = 20_000  # characters of a page
 PARSE_SECONDS = 10.0  # per page, 3 of them on the CPU: less than a deadline, so that a bad page starves no other
 EXTRACT = ProcessJob("lib.tools.extraction:extract", "trafilatura", 1 << 30, 3)  # 2 MB of ordinary HTML take 1 s
 READABLE = re.compile(r"text/.+|application/(.+\+)?(json|xml)")
@@ -73,12 +74,12 @@ async def read_body(blocks: AsyncIterator[bytes], packing: str, most: int) -> tu
     return bytes(body), False
 
 
-def document(url: str, status: int, text: str, cut: bool, max_characters: int) -> dict[str, Any]:
-    """Returns the result of `fetch`: clean text of at most `max_characters`, the cut mark included."""
-    cut, text = cut or len(text) > 2 * max_characters, clean(text[: 2 * max_characters])
+def document(url: str, status: int, text: str, cut: bool) -> dict[str, Any]:
+    """Returns the result of `fetch`: clean text of at most MOST_TEXT characters, the cut mark included."""
+    cut, text = cut or len(text) > 2 * MOST_TEXT, clean(text[: 2 * MOST_TEXT])
     found = {"url": clean(url), "status": status, "text": text}
-    if cut or len(text) > max_characters:
-        found |= {"text": text[: max(0, max_characters - len(CUT))] + CUT, "cut": True}
+    if cut or len(text) > MOST_TEXT:
+        found |= {"text": text[: MOST_TEXT - len(CUT)] + CUT, "cut": True}
     return found
 
 

@@ -37,19 +37,14 @@ class ChatSampling(Section):
 
 
 class WebSettings(Section):
-    """`web.search` and `web.fetch`. Off: they need `enabled`, or a folder of documents in place of the internet.
+    """`web.search` and `web.fetch`, if `tools.names` has them: public internet addresses, or a folder of documents.
 
     Only ports 80 and 443 may be reached, and one host 300 times a minute; further requests wait, or fail.
     """
 
-    enabled: bool = False  # true: the tools may reach public internet addresses, and no others
     folder: str | None = None  # folder of documents (.txt .md .html) to use instead of the internet, offline
     timeout_s: Annotated[float, Field(gt=0, le=120)] = 15.0
     # seconds for one call: name resolution, connection, redirects and body together
-    max_characters: Count = 20_000  # maximum length of a page's text; the rest is cut
-    allowed_domains: list[Name] = []  # domains that may be fetched, with their subdomains; empty: all public ones
-    blocked_hosts: list[Name] = []
-    # hosts never to fetch from, such as your own public ones: names (with their subdomains), addresses, networks
     user_agent: Name = "Rematch/0.1 (research)"  # sent with every request
 
 
@@ -72,13 +67,6 @@ class Tools(Section):
     def uses_web(self) -> bool:
         """True if any of the tools is a web tool."""
         return any(name.startswith("web.") for name in self.names)
-
-    def _conflicts(self) -> Conflicts:
-        if self.uses_web and not self.web.enabled and self.web.folder is None:
-            keys = ("names", "web.enabled", "web.folder")
-            yield keys, "web tools are off: set tools.web.enabled: true, or give a tools.web.folder of documents"
-        if self.web.enabled and self.web.folder:
-            yield ("web.enabled", "web.folder"), "give one of the two: the internet, or a folder of documents"
 
 
 class Collection(Section):

@@ -33,6 +33,7 @@ HINTS: dict[str, tuple[str, ...]] = {  # unknown keys -> the key to use, of the 
     "model.model_id": ("model.name",),
     "self_play": ("opponent.snapshots", "rl_train_gspo_selfplay.py, which plays against an opponent"),
     "distill.itself": ("distill.shown, without a distill.model",),
+    "tools.web.enabled": ("tools.names, which alone says whether the web tools may be called",),
     "corrections": ("train.attempts, one more than that",),
     "azure_api_version": ("servers.NAME.base_url, https://RESOURCE.openai.azure.com/openai/v1",),
     "input_price": ("servers.NAME.prices: [input, output]",),
