@@ -150,7 +150,7 @@ def load_skeleton(config: Model) -> tuple[nn.Module, Any]:
 
 def adapted_layers(model: nn.Module, tuner: Tuner) -> dict[str, nn.Module]:
     """Returns the linear layers of `model` that an adapter of PEFT's would be attached to, by name."""
-    head, targets = model.get_output_embeddings(), tuner.targets
+    head, targets = model.get_output_embeddings(), tuner.layers
     return {
         name: module
         for name, module in linear_layers(model)
@@ -308,9 +308,8 @@ def attach_tuner(base: nn.Module, tuner: Tuner, config: Model, backend: str, see
     """
     from peft import get_peft_model
 
-    targets = tuner.targets if isinstance(tuner.targets, str) else list(tuner.targets)
-    key = f"model.adapters.{tuner.key}"
-    _refuse_unknown(targets, base, config, key)
+    targets, key = tuner.layers, f"model.adapters.{tuner.key}"
+    _refuse_unknown(targets, base, config)
     _refuse_transposed(base, tuner, config, key)
     try:
         if backend == "unsloth" and isinstance(tuner, Lora):
@@ -332,8 +331,8 @@ def attach_tuner(base: nn.Module, tuner: Tuner, config: Model, backend: str, see
             model = get_peft_model(base, _peft_config(tuner, targets, seed))
     except (TypeError, ValueError) as error:  # peft: a target that is a layer, but of a kind that takes no adapter
         raise ConfigError(
-            f"{key}.targets: {targets} do not all take an adapter in '{config.name}' ({error}); name "
-            f"some of its linear layers{'' if targets == 'all-linear' else ', or set all-linear'}"
+            f"{key}: {targets} do not all take an adapter in '{config.name}' ({error}); take lora, and name some of "
+            "its linear layers in lora.targets"
         ) from error
     if backend == "plain" and config.gradient_checkpointing:
         model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
@@ -363,7 +362,7 @@ def _is_target(layer: str, target: str) -> bool:
     return layer == target or layer.endswith(f".{target}")
 
 
-def _refuse_unknown(targets: str | list[str], base: nn.Module, config: Model, key: str) -> None:
+def _refuse_unknown(targets: str | list[str], base: nn.Module, config: Model) -> None:
     """Raises ConfigError unless every target is a layer: peft silently skips a misspelt one if another one fits.
 
     Also raises it for the output layer.
@@ -374,12 +373,12 @@ def _refuse_unknown(targets: str | list[str], base: nn.Module, config: Model, ke
     for target in targets if isinstance(targets, list) else []:
         if not any(_is_target(name, target) for name in layers):
             raise ConfigError(
-                f"{key}.targets: '{target}' is no linear layer of '{config.name}'"
+                f"model.adapters.lora.targets: '{target}' is no linear layer of '{config.name}'"
                 f"{did_you_mean(target, ends)} It has: {', '.join(sorted(ends))}; or set all-linear"
             )
         if any(_is_target(name, target) for name in output):
             raise ConfigError(
-                f"{key}.targets: '{target}' is the output layer, which stays frozen: that is what lets "
+                f"model.adapters.lora.targets: '{target}' is the output layer, which stays frozen: that is what lets "
                 "log-probs be computed without keeping the logits; remove it"
             )
 
@@ -391,7 +390,7 @@ def _refuse_transposed(base: nn.Module, tuner: Tuner, config: Model, key: str) -
     if obstacle and transposed:
         raise ConfigError(
             f"{key}: {obstacle.reason}, and '{config.name}' has {len(transposed)}, such as '{transposed[0]}'; take "
-            "lora in its place, or other targets"
+            "lora in its place"
         )
 
 

@@ -9,12 +9,12 @@ Bounds = tuple[Positive, Positive]
 
 
 class Tuner(Section):
-    """An adapter of PEFT around linear layers; a model has one kind of them."""
+    """An adapter of PEFT around all linear layers but the output's; a model has one kind of them."""
 
-    targets: list[Name] | Literal["all-linear"] = [
-        "q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj",
-    ]  # fmt: skip
-    # names of the linear layers that get an adapter
+    @property
+    def layers(self) -> list[str] | str:
+        """Returns the names of the layers that get it, or `all-linear`."""
+        return "all-linear"
 
     @property
     def key(self) -> str:
@@ -35,6 +35,15 @@ class Lora(Tuner):
     # pass; rslora: the update is scaled by alpha / sqrt(r) (Kalajdzievski 2023)
     r: Count = 16  # rank
     alpha: Positive = 16  # the update is scaled by alpha / r
+    targets: list[Name] | Literal["all-linear"] = [
+        "q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj",
+    ]  # fmt: skip
+    # names of the linear layers that get an adapter
+
+    @property
+    def layers(self) -> list[str] | str:
+        """Returns `targets`."""
+        return self.targets
 
     @property
     def family(self) -> str:
@@ -97,29 +106,22 @@ class ResidualGates(Section):
 class ProjectionGates(Section):
     """A factor for each output of the attention's projections."""
 
-    targets: list[Role] = ["q", "k", "v", "o"]  # what the layers do
-
 
 class InputGates(Section):
     """A factor for each input of the attention's projections; one for all that a fused layer holds."""
 
-    targets: list[Role] = ["q", "k", "v", "o"]  # what the layers do
 
-
-class AttentionTemperature(Bounded):
-    """A factor of attention's logits: within `bounds`, 1 at first, higher for sharper attention."""
+class AttentionTemperature(Section):
+    """A factor of attention's logits: between 0.5 and 2, 1 at first, higher for sharper attention."""
 
     per: Literal["model", "layer", "head"] = "layer"  # what has a factor of its own
     target: Literal["query", "logits"] = "query"
     # query: the factor multiplies queries; logits: its root multiplies queries and keys, for a group of heads that
     # share their keys the mean of their roots
-    bounds: Bounds = (0.5, 2.0)  # the least and the largest factor
 
 
-class RopeFrequencySettings(Bounded):
-    """A factor of all rotary frequencies: below 1 positions move closer together, above it apart."""
-
-    bounds: Bounds = (0.5, 2.0)  # the least and the largest factor
+class RopeFrequencySettings(Section):
+    """A factor of all rotary frequencies, between 0.5 and 2: below 1 positions move closer together, above it apart."""
 
 
 class BottleneckSettings(Section):

@@ -34,6 +34,9 @@ from lib.model.adapters.sites import Sizes, base_of, linear_layers, norms, sites
 from lib.model.adapters.soft_prompt import SoftPrompt
 from lib.run.adapter_files import SHELF
 
+PROJECTIONS = ("q", "k", "v", "o")
+WIDE = (0.5, 2.0)  # bounds of the factors of logits and of rotary frequencies
+
 
 class Shelf(nn.Module):
     """The adapters of a model by family. They are parts of the model, and off or on together."""
@@ -183,13 +186,13 @@ def _residual_gates(model: nn.Module, settings: ResidualGates, _draw: torch.Gene
         yield from (OutputGate(site, site.width) for site in sites(model, role))
 
 
-def _projection_gates(model: nn.Module, settings: ProjectionGates, _draw: torch.Generator) -> Iterator[Adapter]:
-    for role in settings.targets:
+def _projection_gates(model: nn.Module, _settings: ProjectionGates, _draw: torch.Generator) -> Iterator[Adapter]:
+    for role in PROJECTIONS:
         yield from (OutputGate(site, site.width) for site in sites(model, role))
 
 
-def _input_gates(model: nn.Module, settings: InputGates, _draw: torch.Generator) -> Iterator[Adapter]:
-    found = {site.name: site for role in settings.targets for site in sites(model, role)}  # a fused layer once
+def _input_gates(model: nn.Module, _settings: InputGates, _draw: torch.Generator) -> Iterator[Adapter]:
+    found = {site.name: site for role in PROJECTIONS for site in sites(model, role)}  # a fused layer once
     yield from map(InputGate, found.values())
 
 
@@ -197,11 +200,11 @@ def _temperatures(model: nn.Module, settings: AttentionTemperature, _draw: torch
     pairs, groups = compared(model), Sizes.of(model).heads if settings.per == "head" else 1
     blocks = [pairs] if settings.per == "model" else [[pair] for pair in pairs]
     for block in blocks if pairs else []:
-        yield Temperature(block, groups, settings.target, settings.bounds)
+        yield Temperature(block, groups, settings.target, WIDE)
 
 
-def _rope_frequency(model: nn.Module, settings: RopeFrequencySettings, _draw: torch.Generator) -> Iterator[Adapter]:
-    yield RopeFrequency(model, settings.bounds)
+def _rope_frequency(model: nn.Module, _settings: RopeFrequencySettings, _draw: torch.Generator) -> Iterator[Adapter]:
+    yield RopeFrequency(model, WIDE)
 
 
 def _bottleneck(model: nn.Module, settings: BottleneckSettings, draw: torch.Generator) -> Iterator[Adapter]:

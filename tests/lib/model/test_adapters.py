@@ -44,9 +44,9 @@ SETTINGS = {  # beside the defaults: forms that need code of their own
 TUNERS = {  # PEFT's
     "dora": {"lora": {"kind": "dora", "r": 2, "targets": "all-linear"}},
     "rslora": {"lora": {"kind": "rslora", "r": 2, "targets": "all-linear"}},
-    "vera": {"lora": None, "vera": {"r": 8, "targets": "all-linear"}},
-    "oft": {"lora": None, "oft": {"block_size": 8, "targets": "all-linear"}},
-    "tinylora": {"lora": None, "tinylora": {"u": 4, "targets": "all-linear"}},
+    "vera": {"lora": None, "vera": {"r": 8}},
+    "oft": {"lora": None, "oft": {"block_size": 8}},
+    "tinylora": {"lora": None, "tinylora": {"u": 4}},
 }
 UNFIT = {("bitfit", "qwen3"), ("bitfit", "gemma"), ("rope_frequency", "gpt2")}
 NEVER_FOLDED = {"rope_frequency", "bottleneck", "soft_prompt"}
@@ -123,7 +123,7 @@ def test_an_adapter_is_saved_and_loaded(case, kind, lora, tmp_path):
     load_weights(other.model, tmp_path)
     assert torch.equal(logits(other), logits(policy))
     with pytest.raises(ConfigError, match="does not fit the model"):
-        load_weights(policy_of(kind, {"input_gates": {"targets": ["v"]}}).model, tmp_path)
+        load_weights(policy_of(kind, {"channel_gates": {"group_size": 16}}).model, tmp_path)
 
 
 @pytest.mark.parametrize("lora", [None, LORA], ids=["alone", "with LoRA"])
