@@ -3,7 +3,7 @@
     python push.py outputs/my-run                                 # what its training could not push, by hub.repo_id
     python push.py outputs/my-run --to me/my-run                  # all that it has: checkpoints, and the last result
     python push.py outputs/my-run/best --to me/my-run --revision main
-    python push.py models/corrector --to me/corrector --public    # what export.py wrote
+    python push.py models/corrector --to me/corrector             # what export.py wrote
 
 A checkpoint becomes the branch stage<N>-step_<K>, anything else `main`; model card, tokenizer and manifest go with it,
 the state of an optimizer never does. What was pushed is loaded as me/my-run@REVISION, by --resume-adapter,
@@ -70,7 +70,6 @@ def command_line() -> argparse.Namespace:
     options.add_argument("folder", type=Path, help="a run, or a folder of weights")
     options.add_argument("--to", metavar="OWNER/NAME", help="the repository; default: hub.repo_id of the run's config")
     options.add_argument("--revision", metavar="BRANCH", help="default: that of the folder; a run has several")
-    options.add_argument("--public", action="store_true", help="a repository that is made can be seen by everybody")
     args = options.parse_args()
     if args.revision and not re.fullmatch(r"[\w.-]+", args.revision):
         raise ConfigError(
@@ -87,7 +86,7 @@ def target(args: argparse.Namespace, is_run: bool) -> HubSettings:
     if not (args.to or known):
         why = "its config has no section hub" if is_run else "this is no run, whose config could say it"
         raise ConfigError(f"--to: is missing, and {why}; give --to OWNER/NAME")
-    settings = {"repo_id": args.to, "private": not args.public} if args.to else known
+    settings = {"repo_id": args.to} if args.to else known
     try:
         return HubSettings(**settings)
     except ValidationError as error:

@@ -36,7 +36,7 @@ import reward_function  # noqa: F401  registers rewards and extractors, yours to
 from lib.core.config import RLConfig, ScoreConfig, SelfPlayConfig, load
 from lib.core.errors import SandboxError, run_script
 from lib.rewards.judge import Judge, prepare
-from lib.rewards.routing import JudgeByTask
+from lib.rewards.routing import TASK, JudgeByTask
 from lib.run.tracking import without_secrets
 
 _lock = threading.Lock()  # verl may judge in several threads
@@ -70,7 +70,7 @@ def main() -> int:
 def in_form_of_verl(rows: list[dict], split: str, config: RLConfig, judge: Judge) -> Iterator[dict[str, Any]]:
     """Yields rows with verl's columns. `extra_info` has the whole row as JSON, since rewards may read any column."""
     for index, row in enumerate(rows):
-        source = row.get(config.reward.task_field) if config.reward.by_task else None
+        source = row.get(TASK) if config.reward.by_task else None
         target = row.get(config.dataset.target_field)
         yield {
             "data_source": str(source or config.dataset.name or config.run_name),

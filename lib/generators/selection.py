@@ -58,13 +58,9 @@ def select(entries: list[Entry], settings: Collection) -> tuple[list[Entry], str
         left_out[why] += len(entries) - len(result)
         return result
 
-    if not settings.truncated:
-        entries = kept(entries, "cut off", lambda entry: entry.is_whole)
+    entries = kept(entries, "cut off", lambda entry: entry.is_whole)
     if settings.only_matches:
         entries = kept(entries, "not right", lambda entry: entry.is_match)
-    if settings.min_reward is not None:
-        low = settings.min_reward
-        entries = kept(entries, f"below a reward of {low:g}", lambda entry: entry.reward >= low)
     if settings.distinct:
         first = {entry.content: entry.id for entry in reversed(entries)}
         entries = kept(entries, "repeated", lambda entry: first[entry.content] == entry.id)

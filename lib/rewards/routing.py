@@ -12,6 +12,7 @@ from lib.rewards.judge import Judge, Verdict
 from lib.text.data import Splits, with_targets
 
 T = TypeVar("T")
+TASK = "task"  # the column that names the task of a row
 
 
 class JudgeByTask(Judge):
@@ -28,7 +29,7 @@ class JudgeByTask(Judge):
     ):
         by_task = columns if isinstance(columns, Mapping) else dict.fromkeys(reward.by_task, columns)
         self.columns = tuple(dict.fromkeys(name for names in by_task.values() for name in names))
-        self.target_field, self._task_field = target_field, reward.task_field
+        self.target_field = target_field
         self._judges: dict[str, Judge] = {}
         mistakes = []
         for task, own in reward.by_task.items():
@@ -64,17 +65,17 @@ class JudgeByTask(Judge):
 
     def _task_of(self, row: Mapping[str, Any], place: Any = "") -> str:
         """Returns the task of a row. Raises ConfigError where it names none that has a reward."""
-        task = row.get(self._task_field)
+        task = row.get(TASK)
         if task in self._judges:
             return str(task)
         where = f" ({place})" if place else ""
         known = ", ".join(self._judges)
-        if self._task_field not in row:
-            near = did_you_mean(self._task_field, row)
-            raise ConfigError(f"reward.task_field: no column '{self._task_field}'{where}{near}; known tasks: {known}")
+        if TASK not in row:
+            near = did_you_mean(TASK, row)
+            raise ConfigError(f"reward.by_task: no column '{TASK}'{where}{near}; known tasks: {known}")
         raise ConfigError(
             f"reward.by_task: no reward for the task {task!r} of a row{where}{did_you_mean(str(task), self._judges)}; "
-            f"known: {known}: add it, or name another column in reward.task_field"
+            f"known: {known}: add it"
         )
 
     def _of(self, row: Mapping[str, Any]) -> Judge:
@@ -173,6 +174,6 @@ def _judge_of(reward: Reward, rows: Sequence[Mapping[str, Any]], target: str | N
     columns: dict[str, dict[str, None]] = {}
     for row in rows:
         filled = (name for name, value in row.items() if value is not None)
-        columns.setdefault(str(row.get(reward.task_field)), {}).update(dict.fromkeys(filled))
+        columns.setdefault(str(row.get(TASK)), {}).update(dict.fromkeys(filled))
     every = list(dict.fromkeys(name for row in rows[:1] for name in row))
     return JudgeByTask(reward, {task: list(columns.get(task, every)) for task in reward.by_task}, target)

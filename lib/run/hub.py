@@ -68,7 +68,7 @@ def push(files: Mapping[str, Path | bytes], to: HubSettings, revision: str) -> s
 
     with _told(f"hub.repo_id: '{to.repo_id}' could not be written", ""):
         hub = HfApi()
-        hub.create_repo(to.repo_id, private=to.private, exist_ok=True)
+        hub.create_repo(to.repo_id, private=True, exist_ok=True)
         if revision != MAIN:
             hub.create_branch(to.repo_id, branch=revision, exist_ok=True)
         additions = [CommitOperationAdd(name, content) for name, content in files.items()]

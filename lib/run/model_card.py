@@ -42,7 +42,7 @@ TEXTS = {
     "config_name", "split", "task", "target_field", "family_field", "truncation", "messages_field", "system",
     "user", "self_correction", "hinted", "history", "feedback", "stop", "right", "wrong", "passed", "failed",
     "request", "ask", "fn", "format", "answer_extractor",
-    "target_extractor", "match", "task_field", "engine", "tags", "schedule", "column", "values",
+    "target_extractor", "match", "engine", "tags", "schedule", "column", "values",
     "value", "on_non_finite", "on_collapse", "level", "recipe", "loss", "advantage",
     "length_norm", "kl", "bonus_on", "bonus_to", "baseline", "shown", "direction", "offers", "pick",
     "use", "server", "modes", "hint_request", "critique_request", "train", "reading", "final_answer",

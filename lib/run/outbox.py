@@ -128,8 +128,8 @@ class Publisher:
         self._left_out: list[str] = []  # folders that could not be put into the outbox
 
     def checkpoint(self, folder: Path) -> None:
-        """Publishes a checkpoint as a revision of its own, if the config wants it and it has been trained."""
-        if self._to and self._to.checkpoints and folder.name != "step_0":
+        """Publishes a checkpoint as a revision of its own, if it has been trained."""
+        if folder.name != "step_0":
             self.result(folder)
 
     def result(self, folder: Path) -> None:
@@ -150,7 +150,6 @@ class Publisher:
         from lib.run.distributed import without_launcher  # which imports torch; push.py does without
 
         command = [sys.executable, str(PUSH), str(self._run), "--to", self._to.repo_id]
-        command += [] if self._to.private else ["--public"]
         try:
             with open(self._outbox / LOG, "a", encoding="utf-8") as output:
                 alone = without_launcher(os.environ) | {"HF_HUB_DISABLE_PROGRESS_BARS": "1"}

@@ -658,11 +658,7 @@ def row(number, prompt="p", reward=1.0, match=True, tokens=5, **fields):
     [
         ({}, [0, 1, 2, 3, 4], "1 repeated, 4 cut off"),
         ({"distinct": False}, [0, 1, 2, 3, 4, 5], "4 cut off"),
-        ({"truncated": True}, [0, 1, 2, 3, 4, 6, 7, 8, 9], "1 repeated"),
         ({"only_matches": True}, [0, 3], "1 repeated, 4 cut off, 3 not right"),
-        ({"min_reward": 0.0}, [0, 1, 3], "1 repeated, 2 below a reward of 0, 4 cut off"),
-        ({"min_reward": -0.5}, [0, 1, 3, 4], "1 below a reward of -0.5, 1 repeated, 4 cut off"),
-        ({"min_reward": 1.0}, [0, 3], "1 repeated, 3 below a reward of 1, 4 cut off"),
         ({"best_of": 1}, [3], "4 cut off, 4 not among the best 1 of a prompt, 1 repeated"),
         ({"best_of": 2}, [0, 3], "3 not among the best 2 of a prompt, 4 cut off, 1 repeated"),
         ({"best_of": 9}, [0, 1, 2, 3, 4], "1 repeated, 4 cut off"),

@@ -180,19 +180,19 @@ def test_folders_are_pushed_by_hand_a_whole_model_and_a_run_that_knew_no_hub(hub
         "model": {"name": base, "backend": "plain", "max_seq_length": 64},
         "train": {"steps": 2, "max_length": 64},
         "dataset": {"name": "chats.jsonl", "test_split_size": 0},
-        "hub": {"repo_id": "me/whole", "private": False},
+        "hub": {"repo_id": "me/whole"},
     }
     chats = [{"prompt": f"{a}+1=", "completion": str(a + 1)} for a in range(8)]
     write_rows(Path("chats.jsonl"), chats)
     Path("sft.yaml").write_text(yaml.safe_dump(sft))
     assert tiny.call(sft_train, "--config", "sft.yaml") == 0
     whole = hub.repos["me/whole"]
-    assert not whole.private and {"model.safetensors", "config.json", "tokenizer.json"} <= whole.branches["main"].keys()
+    assert whole.private and {"model.safetensors", "config.json", "tokenizer.json"} <= whole.branches["main"].keys()
     assert (
         'AutoModelForCausalLM.from_pretrained("me/whole", dtype="auto")' in whole.branches["main"]["README.md"].decode()
     )
     before = sorted(folder.name for folder in Path("outputs/sft").iterdir() if folder.is_dir())
-    assert tiny.call(push, "outputs/sft/final", "--to", "me/again", "--revision", "v1", "--public") == 0
+    assert tiny.call(push, "outputs/sft/final", "--to", "me/again", "--revision", "v1") == 0
     assert sorted(hub.repos["me/again"].branches) == ["main", "v1"]
     assert hub.repos["me/again"].branches["v1"]["model.safetensors"] == whole.branches["main"]["model.safetensors"]
     assert sorted(folder.name for folder in Path("outputs/sft").iterdir() if folder.is_dir()) == before

@@ -70,13 +70,14 @@ class Tools(Section):
 
 
 class Collection(Section):
-    """Which of the rollouts go into `selected.jsonl`. May change at a --resume: nothing is asked again."""
+    """Which of the rollouts go into `selected.jsonl`, of those that were not cut off.
 
-    min_reward: float | None = None  # null: any reward
+    May change at a --resume: nothing is asked again.
+    """
+
     only_matches: bool | None = None  # true: only right answers; null: true if a `reward` is given
     best_of: Count | None = None  # maximum rows per prompt: those with the highest reward, then the shortest
     distinct: bool = True  # true: of equal completions of a prompt, only the first
-    truncated: bool = False  # true: also completions that were cut off; right only with reward.accept_cut
 
 
 class RolloutDataset(Source):
@@ -111,9 +112,8 @@ class CollectConfig(RunConfig):
             keys = ("generation.thinking", "server")
             yield keys, f"all but `keep` is for a local model: move it to servers.{self.server}.thinking"
         yield from self._conflicts_of_model()
-        if self.reward is None and (self.select.min_reward is not None or self.select.only_matches):
-            keys = ("reward", "select.min_reward", "select.only_matches")
-            yield keys, "there is no reward to select by: give `reward`, or remove the threshold"
+        if self.reward is None and self.select.only_matches:
+            yield ("reward", "select.only_matches"), "there is no reward to select by: give `reward`, or set it to null"
 
     def _conflicts_of_model(self) -> Conflicts:
         most = self.generation.most_tokens

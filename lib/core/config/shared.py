@@ -202,9 +202,9 @@ class TaskReward(Section):
 class Reward(TaskReward):
     """How a completion is judged: in one way, or, with `by_task`, as its row's task is."""
 
-    task_field: Name = "task"  # with by_task, the column that names the task of each row
     by_task: dict[Name, TaskReward] = {}
-    # {task: how its completions are judged}; if given, the keys above stand there alone, each task with its own
+    # {task: how its completions are judged}, by the column `task` of each row; if given, the keys above stand there
+    # alone, each task with its own
     timeout_s: Positive | None = None  # seconds for judging one batch of answers; if it takes longer, the run stops
 
     @property
@@ -271,13 +271,12 @@ class Tracking(Section):
 class HubSettings(Section):
     """Trained weights on the Hugging Face Hub, as revisions of one model repository; pushed while training goes on.
 
+    Each checkpoint is a branch of its own, such as stage1-step_200, and what a stage ends with is `main`.
     The token is never in a config: it comes from HF_TOKEN or from `hf auth login`.
     """
 
-    repo_id: Annotated[str, Field(pattern=r"^[\w-][\w.-]*/[\w.-]+$")]  # OWNER/NAME; made if it is not there
-    private: bool = True  # a repository that is made: only its owner sees it; false: everybody
-    checkpoints: bool = True
-    # true: each checkpoint is a branch of its own, such as stage1-step_200; false: only what a stage ends with, in main
+    repo_id: Annotated[str, Field(pattern=r"^[\w-][\w.-]*/[\w.-]+$")]
+    # OWNER/NAME; made, and private, if it is not there
 
 
 class Outputs(Section):

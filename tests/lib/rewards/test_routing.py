@@ -70,7 +70,7 @@ def test_trl_calls_it_by_columns():
     ]  # fmt: skip
     chats = [[{"role": "assistant", "content": text}] for text in TEXTS]
     assert reward(prompts=["?"] * 4, completions=chats, **columns) == [0.5, 1, 1, 0]
-    with pytest.raises(ConfigError, match=r"reward.task_field: no column 'task'"):
+    with pytest.raises(ConfigError, match=r"reward.by_task: no column 'task'"):
         reward(prompts=["?"], completions=TEXTS[:1], answer=["NEAR"], enumeration=["4"])
 
 
