@@ -67,8 +67,7 @@ class _Rehearsal:
         if "opponent" in remotes:
             self.opponent = ServerOpponent(config, remotes["opponent"], task.judge)
         elif config.opponent:
-            most = config.opponent.max_new_tokens
-            sampling = task.sampling(config.opponent.temperature, 1, budgets=(most,) if most else ())
+            sampling = task.sampling(config.opponent.temperature, 1)
             self.opponent = SnapshotOpponent(config, task.policy, task.prompts, sampling, task.judge)
         self.teacher = Teacher(config, remotes["teacher"], task.judge, task.prompts) if "teacher" in remotes else None
         if config.opponent:

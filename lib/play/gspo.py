@@ -103,8 +103,7 @@ class GspoRun:
         opponent = config.opponent
         self.opponent: ServerOpponent | SnapshotOpponent | None = None
         if opponent and opponent.snapshots:
-            budgets = (opponent.max_new_tokens,) if opponent.max_new_tokens else ()
-            sampling = task.sampling(opponent.temperature, 1, budgets=budgets)
+            sampling = task.sampling(opponent.temperature, 1)
             self.opponent = SnapshotOpponent(config, self.policy, task.prompts, sampling, self.task.judge)
         self.teacher: Teacher | None = None
         self.distiller = Distiller(config, self.policy, task.prompts, task.judge) if config.distill else None

@@ -114,7 +114,7 @@ class ServerOpponent:
     def begin(self, prompts: list[Prompt], step: int) -> "Future":
         """Sends the prompts without waiting for answers."""
         settings, generation = self.config.opponent, self.config.generation
-        most = (settings.max_new_tokens or generation.max_new_tokens) + self.thinking.budget_tokens
+        most = generation.max_new_tokens + self.thinking.budget_tokens
         return self.remote.ask(
             [
                 Request(chat.messages, most, settings.temperature, seed_of(self.config.seed, "opponent", chat.messages))

@@ -19,6 +19,8 @@ from lib.rl.hints import clean, leaks
 from lib.rl.prompts import ChatRenderer, Prompt, filled, with_last_said
 from lib.rl.tree import Group, judged
 
+TEMPERATURE = 0.6
+
 
 @dataclass
 class Help:
@@ -109,7 +111,7 @@ class Teacher:
             messages = with_last_said(group.prompt.messages, messages[0]["content"])
         most = settings.max_new_tokens if mode != "solve" else self.config.generation.max_new_tokens
         seed = seed_of(self.config.seed, "teacher", mode, step, messages)
-        return Request(messages, most + self.thinking.budget_tokens, settings.temperature, seed)
+        return Request(messages, most + self.thinking.budget_tokens, TEMPERATURE, seed)
 
     def _take_hint(self, group: Group, mode: str, reply: Reply, result: Help) -> None:
         prompt = group.prompt

@@ -89,7 +89,7 @@ class Sampler:
 class WeightedSampler:
     """Chooses rows whose answers are likely to differ in reward, because groups with equal rewards teach nothing.
 
-    A row's weight is floor + (1 - floor) * 4 p (1 - p), times 1 + opponent * (1 - p) where the opponent solved it. Its
+    A row's weight is floor + (1 - floor) * 4 p (1 - p), times 2 - p where the opponent solved it. Its
     pass rate p starts at one half, moves with each outcome, and decays back, since the policy changes meanwhile. The
     rows of a draw are distinct. Resumable.
     """
@@ -111,9 +111,9 @@ class WeightedSampler:
 
     def weight(self, row: int) -> float:
         """Returns how likely a row is drawn, relative to others."""
-        settings, p = self.settings, self.pass_rate(row)
-        differs = settings.floor + (1 - settings.floor) * 4 * p * (1 - p)
-        return differs * (1 + settings.opponent * (1 - p) * self.rows[row][2])
+        floor, p = self.settings.floor, self.pass_rate(row)
+        differs = floor + (1 - floor) * 4 * p * (1 - p)
+        return differs * (1 + (1 - p) * self.rows[row][2])
 
     def pass_rate(self, row: int) -> float:
         """Returns the current estimate of a row's pass rate, decayed towards one half since its last outcome."""

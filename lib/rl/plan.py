@@ -156,8 +156,8 @@ def _most_of_opponent(config: SelfPlayConfig) -> int:
     """Returns the most tokens of one answer by the opponent."""
     opponent, generation = config.opponent, config.generation
     if opponent.snapshots:
-        return opponent.max_new_tokens or generation.most_tokens
-    return (opponent.max_new_tokens or generation.max_new_tokens) + _thinking(config, "opponent")
+        return generation.most_tokens
+    return generation.max_new_tokens + _thinking(config, "opponent")
 
 
 def _thinking(config: RLConfig, section: str) -> int:

@@ -18,11 +18,12 @@ EASY_SHARES = [
 
 
 class Weighting(Section):
-    """How likely a prompt is drawn, by how much its answers are likely to differ: 4 p (1 - p), p its pass rate."""
+    """How likely a prompt is drawn, by how much its answers are likely to differ: 4 p (1 - p), p its pass rate.
+
+    With an opponent, a prompt that it solved and the policy never did weighs twice as much.
+    """
 
     floor: Fraction = 0.1  # weight of a prompt that is always or never solved; one solved half the time has weight 1
-    opponent: Weight = 1.0
-    # with an opponent, a prompt that it solved and the policy never did weighs 1 + this times as much
 
 
 class EasyPool(Section):

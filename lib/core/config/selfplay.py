@@ -45,7 +45,7 @@ class Snapshots(Section):
 
 
 class Opponent(Section):
-    """The opponent, which answers each question once, next to the policy's group: a server, or an earlier policy."""
+    """The opponent, which answers each question once, within the policy's budget: a server, or an earlier policy."""
 
     server: ServerName | None = None  # which of the servers plays; give this or snapshots
     snapshots: Snapshots | None = None  # the policy's own past
@@ -57,7 +57,6 @@ class Opponent(Section):
     weight: Fraction = 0.2
     # win: the reward becomes (1 - weight) * reward + weight * score; additive: reward + weight * (reward - opponent's)
     temperature: Weight = 0.7  # 0 = greedy
-    max_new_tokens: Count | None = None  # maximum tokens of the opponent's answer; null: as many as the policy's
 
     def _conflicts(self) -> Conflicts:
         if (self.server is None) == (self.snapshots is None):
@@ -106,12 +105,14 @@ class Solve(Section):
 
 
 class TeacherSettings(Section):
-    """A model behind a server that helps where the policy fails."""
+    """A model behind a server that helps where the policy fails, at a temperature of 0.6.
+
+    `servers.NAME.extra_body`, such as {temperature: 1}, gives it another one.
+    """
 
     server: ServerName  # which of the servers is asked
     hint: Hint = Hint()
     solve: Solve = Solve()
-    temperature: Weight = 0.6  # 0 = greedy
     max_new_tokens: Count = 256  # maximum tokens of a hint; a solution may be as long as the policy's answers
 
 
@@ -182,11 +183,6 @@ class SelfPlayConfig(RLConfig):
         if buffer >= gen.most_tokens:
             keys = ("train.overlong_buffer", "generation.max_new_tokens")
             yield keys, f"a buffer of {buffer} tokens is no part of {gen.most_tokens}: lower it"
-        if self.opponent and self.opponent.snapshots:
-            need = gen.max_prompt_length + (self.opponent.max_new_tokens or 0)
-            if need > limit:
-                keys = ("opponent.max_new_tokens", "generation.max_prompt_length", "model.max_seq_length")
-                yield keys, f"max_prompt_length + opponent.max_new_tokens = {need} exceeds {limit}: lower the latter"
 
     @property
     def budgets(self) -> tuple[int, ...]:

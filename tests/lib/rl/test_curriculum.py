@@ -63,7 +63,7 @@ def remembering(monkeypatch):
 
 
 def test_the_curriculum_draws_by_what_a_group_is_likely_to_teach(remembering):
-    sampler = WeightedSampler(4, 3, Weighting(floor=0.1, opponent=1.0))
+    sampler = WeightedSampler(4, 3, Weighting(floor=0.1))
     assert [sampler.weight(row) for row in range(4)] == [1.0] * 4  # nothing is known
     for row, rate in enumerate((0.0, 0.5, 0.75, 1.0)):
         sampler.note(row, rate, opponent_is_right=None)
@@ -80,7 +80,7 @@ def test_the_curriculum_draws_by_what_a_group_is_likely_to_teach(remembering):
 
 
 def test_a_weight_of_nothing_waits(remembering):
-    sampler = WeightedSampler(20, 3, Weighting(floor=0.0, opponent=0.0))
+    sampler = WeightedSampler(20, 3, Weighting(floor=0.0))
     for row in range(15):
         sampler.note(row, 0.0, opponent_is_right=True)
     assert all(row >= 15 for _ in range(300) for row in sampler.take(5))

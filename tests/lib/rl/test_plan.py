@@ -109,7 +109,7 @@ SERVER = {"server": "far"}
         (None, None, []),
         ({"snapshots": {}}, None, ["opponent: at most 29 completions of at most 290"]),  # 9 rows and 20, once each
         ({"snapshots": {"every_steps": 1}}, None, ["opponent: at most 50 completions of at most 500"]),
-        (SERVER | {"max_new_tokens": 7}, None, ["opponent: at most 29 completions of at most 203"]),
+        (SERVER, None, ["opponent: at most 29 completions of at most 290"]),
         (
             None,
             SERVER | {"hint": {"neither": 0.5}, "max_new_tokens": 20, "solve": {"probability": 0.1}},
