@@ -210,18 +210,14 @@ def loss_of(
     if ref_logp is not None:
         kl = kl_per_token(objective.kl, logp, ref_logp, exact, old)
     loss = (credit.weight[answer] * (values + credit.kl_weight[answer] * kl)).sum()
-    taught = None
     if teacher_kl is not None:
         loss = loss + (credit.weight * credit.teacher_weight)[answer].mul(teacher_kl).sum()
-        taught = teacher_kl.detach()
     with torch.no_grad():
-        logged_kl = kl  # k3 where the loss has another estimate, so that alarms read one scale
-        if ref_logp is None:
-            logged_kl = None
-        elif objective.kl != "exact":
+        logged_kl = None if ref_logp is None else kl
+        if ref_logp is not None and objective.kl != "exact":  # k3, so that alarms read one scale
             logged_kl = kl_per_token("k3", logp, ref_logp, None, old)
         numbers = _numbers(
-            batch, credit, objective, loss, entropy, logged_kl, logp - old, old - sampled, stopped, taught
+            batch, credit, objective, loss, entropy, logged_kl, logp - old, old - sampled, stopped, teacher_kl
         )
     return loss, numbers, logp.detach()
 
@@ -229,9 +225,9 @@ def loss_of(
 def _numbers(
     batch: MicroBatch, credit: Credit, objective: Objective, loss: torch.Tensor, entropy: torch.Tensor,
     kl: torch.Tensor | None, log_ratio: torch.Tensor, gap: torch.Tensor, stopped: torch.Tensor,
-    taught: torch.Tensor | None,
+    teacher_kl: torch.Tensor | None,
 ) -> Numbers:  # fmt: skip
-    """Returns the sums of a micro-batch; all but `loss` are by token, (N,); `taught`: KL to a teacher."""
+    """Returns the sums of a micro-batch; all but `loss` are by token, (N,)."""
     answer = batch.answer
     importance, turn, ours = credit.importance[answer], credit.turn[answer], ~credit.off_policy[answer]
     above = (credit.advantage[answer] > 0) | (objective.kind.ratio == "weight")  # a weight is clipped only from above
@@ -240,7 +236,7 @@ def _numbers(
         (stopped & ~above).sum(), (stopped & above).sum(), importance.sum(),
     ]  # fmt: skip
     by_teacher = importance * (credit.teacher_weight[answer] != 0)
-    sums += [0 * gap.sum() if taught is None else (by_teacher * taught).sum(), by_teacher.sum()]
+    sums += [0 * gap.sum() if teacher_kl is None else (by_teacher * teacher_kl).sum(), by_teacher.sum()]
     for number in range(1, len(objective.turns) + 1):
         own = turn == number
         of = importance[own]
