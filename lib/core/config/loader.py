@@ -35,7 +35,7 @@ HINTS: dict[str, tuple[str, ...]] = {  # unknown keys -> the key to use, of the 
     "distill.itself": ("distill.shown, without a distill.model",),
     "tools.web.enabled": ("tools.names, which alone says whether the web tools may be called",),
     "corrections": ("train.attempts, one more than that",),
-    "azure_api_version": ("servers.NAME.base_url, https://RESOURCE.openai.azure.com/openai/v1",),
+    "azure_api_version": ("servers.NAME.base_url, which ends in /openai/v1 for Azure",),
     "input_price": ("servers.NAME.prices: [input, output]",),
     "open_tag": ("generation.thinking.tags: [opening, closing]", "servers.NAME.thinking.tags: [opening, closing]"),
     "endpoint": ("server: NAME, with what stood here under servers.NAME",),
