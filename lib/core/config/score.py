@@ -21,10 +21,11 @@ class Prompts(Section):
     history: Literal["full", "plain_text", "answer_only"] = "full"
     # how attempt 2 sees attempt 1. full: exactly the tokens that were sampled; plain_text: without the think tags, but
     # with the text between them; answer_only: without the think block
-    feedback: Literal["none", "verdict", "tests", "self"] = "none"
+    feedback: Literal["none", "verdict", "tests", "tool", "self"] = "none"
     # what the user says after an attempt, as prompt that is never trained. none: self_correction; verdict: whether the
-    # attempt is right; tests: which public test it fails first; self: asks for the policy's own review first, which is
-    # a turn of its own. Each evaluation then has another one next to it, without any feedback
+    # attempt is right; tests: which public test it fails first; tool: what python.run printed for its calls; self:
+    # asks for the policy's own review first, which is a turn of its own. Each evaluation then has another one next to
+    # it, without any feedback
     stop: Literal["never", "verdict", "self"] = "never"
     # which attempt is the last before train.attempts or eval.attempts are used up. never: none; verdict: a right one,
     # which takes an oracle at evaluation; self: one that its own check finds right. With each evaluation there is

@@ -6,9 +6,15 @@ from lib.core.config import Prompts
 from lib.rl.feedback.contract import Feedback
 from lib.rl.feedback.review import AskReview
 from lib.rl.feedback.tests import TellTests
+from lib.rl.feedback.tool import TellOutput
 from lib.rl.feedback.verdict import TellVerdict
 
-KINDS: dict[str, Callable[[Prompts], Feedback]] = {"verdict": TellVerdict, "tests": TellTests, "self": AskReview}
+KINDS: dict[str, Callable[[Prompts], Feedback]] = {
+    "verdict": TellVerdict,
+    "tests": TellTests,
+    "tool": TellOutput,
+    "self": AskReview,
+}
 
 
 def feedback_of(prompts: Prompts) -> Feedback | None:

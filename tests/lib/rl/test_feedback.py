@@ -1,6 +1,8 @@
 """Feedback between two attempts: what is said, that it is never trained, and that it tells nothing it must not."""
 
+import json
 import random
+import re
 import string
 from pathlib import Path
 
@@ -28,6 +30,7 @@ from lib.rl.corrections import PLACEHOLDER, CorrectionPrompts
 from lib.rl.evaluation import answers_of
 from lib.rl.feedback.choice import KINDS, feedback_of
 from lib.rl.feedback.contract import Written
+from lib.rl.feedback.tool import calls_in
 from lib.rl.task import load_data
 from lib.rl.tree import Sampling, nodes, sample
 from pages.sweep_tables import Figure, value_of
@@ -39,7 +42,7 @@ CHATML = (
 )
 SCRATCH = FromScratch(
     architecture={"model_type": "qwen3"}, characters=string.printable[:95] + "\n",
-    special_tokens=["<|im_start|>"],
+    special_tokens=["<|im_start|>", "<tool_call>", "</tool_call>"],
 )  # fmt: skip
 LIMITS = Generation(max_prompt_length_attempt1=100, max_prompt_length_attempt2=900)
 ROW = {
@@ -98,11 +101,26 @@ def test_the_first_public_test_that_fails_is_told_with_what_the_program_answered
     assert said("tests", "print(int(input()) + 1)", whole, own) == "All public tests pass. Again!"
 
 
-@pytest.mark.parametrize("kind", ["verdict", "tests"])
+def test_what_the_calls_of_an_attempt_printed_is_told():
+    call = json.dumps({"name": "python_run", "arguments": {"code": "print(6 * 7)"}})
+    assert said("tool", f"<tool_call>{call}</tool_call>") == "Your calls printed:\n42\nAgain!"
+    other = json.dumps({"tool_call": {"name": "python.run", "arguments": {"code": "print('a'); 1 / 0"}}})
+    assert re.search("printed:\na\nTraceback .*ZeroDivisionError: division by zero\nAgain!$",
+                     said("tool", other), re.DOTALL)  # fmt: skip
+    assert "wrong arguments" in said("tool", '<tool_call>{"name": "python.run", "arguments": {"cod": 1}}</tool_call>')
+    assert said("tool", "no call") == said("tool", '{"tool_call": {"name": "web.search"}}') == "Again!"
+    assert calls_in('<tool_call>{"name": "python.run", "arguments": "{"}</tool_call>') == ["{"]
+
+
+@pytest.mark.parametrize("kind", ["verdict", "tests", "tool"])
 def test_a_long_feedback_loses_its_middle_and_fits(kind):
     long = "x" * 3000
     settings = {"verdict": {"wrong": f"begin {long} end"}, "feedback_tokens": 40}
-    text = {"verdict": "7", "tests": f"def f(x): raise ValueError('{long}')"}
+    text = {
+        "verdict": "7",
+        "tests": f"def f(x): raise ValueError('{long}')",
+        "tool": json.dumps({"tool_call": {"name": "python.run", "arguments": {"code": f"print('{long}')"}}}),
+    }
     prompts = prompts_of(kind, **settings)
     (prompt,) = prompts.after([written(prompts, text[kind][:2000])])
     assert " ... " in prompt.feedback and prompt.feedback.endswith("end" if kind == "verdict" else "Again!")
@@ -148,14 +166,18 @@ def hostile_rows(count):
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_leaks_from_hostile_rows(kind):
     """No gold, hidden test or solution, and no control token, in what stands behind an attempt."""
-    prompts, count = prompts_of(kind), fewer(2000, 24 if kind == "tests" else 2000)
+    prompts, count = prompts_of(kind), fewer(2000, 24 if kind in ("tests", "tool") else 2000)
     controls = {control: prompts.tokenizer.decode(prompts.retry_ids).count(control) for control in
                 ("<|im_start|>", "<|im_end|>")}  # fmt: skip
     cases = []
     for number, (row, program, ending, secrets) in enumerate(hostile_rows(count)):
-        text = program + (ending if number % 5 == 0 else "")
+        text = program
+        if kind == "tool":
+            text = json.dumps({"tool_call": {"name": "python.run", "arguments": {"code": program + "\nf(1)"}}})
+        elif number % 5 == 0:
+            text += ending
         cases.append((row, text, secrets, number % 2 == 0))
-    if kind == "tests":  # hidden tests are run first, in the same workers
+    if kind in ("tests", "tool"):  # hidden tests are run first, in the same workers
         tasks = [read_task({"prompt": "", **row})[0] for row, *_ in cases]
         pool.shared().judge([task.program(text) for task, (_, text, *_) in zip(tasks, cases, strict=True)])
     answers = [written(prompts, text, row, match=is_right) for row, text, _, is_right in cases]
