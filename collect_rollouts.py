@@ -107,7 +107,9 @@ def main() -> int:
         log.sync()
         entries = index(jobs, config.run_dir)
         refuse_losses(progress, len(entries), config)
-        selected, left_out = select([entries[job.id] for job in jobs if job.id in entries], config.selection)
+        written = [entries[job.id] for job in jobs if job.id in entries]
+        takes_cut = config.reward is not None and config.reward.accepts_cut
+        selected, left_out = select(written, config.selection, takes_cut)
         write_whole(config.run_dir / SELECTED, lines(config.run_dir / "rollouts.jsonl", selected))
     screen.say(f"{config.run_dir / SELECTED}: {len(selected)} rollouts{left_out}")
     if config.upload:

@@ -127,7 +127,7 @@ def main() -> int:
     screen.heading(f"{adapter or 'base'} of {config.model.full_name}")
     screen.say("\n".join(tables(rows)))
     for row in rows:
-        if not config.reward.accepts_cut and (text := format_trouble(row)):
+        for text in format_trouble(row, config.reward.accepts_cut):
             screen.warn(f"{answered(row)}: {text}")
     return FINISHED
 

@@ -86,9 +86,8 @@ def target(args: argparse.Namespace, is_run: bool) -> HubSettings:
     if not (args.to or known):
         why = "its config has no section hub" if is_run else "this is no run, whose config could say it"
         raise ConfigError(f"--to: is missing, and {why}; give --to OWNER/NAME")
-    settings = {"repo_id": args.to} if args.to else known
     try:
-        return HubSettings(**settings)
+        return HubSettings(repo_id=args.to or known.get("repo_id"))
     except ValidationError as error:
         raise ConfigError(f"--to: got '{args.to}', expected OWNER/NAME, such as me/my-run") from error
 

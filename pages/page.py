@@ -108,7 +108,7 @@ def several_runs(runs: Sequence[RunFolder], rollouts: Rollouts) -> dict[str, Any
     rows = mean_rows(runs)
     lead = ", ".join(run.name for run in runs)
     if len(rows) > 1:
-        lead += f", in the mean. {kind.headline([row for row in rows if not row['is_greedy']])}"
+        lead += f". In the mean of {len(runs)} runs: {kind.headline([row for row in rows if not row['is_greedy']])}"
     sections = [PageSection("", first_picture(runs)), *alarms(runs, rollouts)]
     if rows:
         groups = [(f"mean of {len(runs)} runs, with the interval over runs", rows)]

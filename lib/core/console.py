@@ -1,7 +1,7 @@
 """Shows a person the run: a line per step and the table of evaluations; rich in a terminal, plain in a file."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from itertools import count, takewhile
 from math import isnan
@@ -61,7 +61,7 @@ def answered(row: dict) -> str:
 
 def share(value: float | None, sign: str = "", digits: int = 1) -> str:
     """Formats a share as `83.1 %`; with the sign "+" a difference of shares as `+3.2`, in points; `-` for None."""
-    return "-" if value is None else f"{100 * value:{sign}.{digits}f}{'' if sign else ' %'}"
+    return "-" if value is None else f"{round(100 * value, digits) + 0.0:{sign}.{digits}f}{'' if sign else ' %'}"
 
 
 def interval(ends: Sequence[float | None] | None, sign: str = "") -> str:
@@ -112,27 +112,24 @@ def attempts_of(row: dict, key: str = "acc") -> list[int]:
     return list(takewhile(lambda number: f"{key}_attempt{number}" in row, count(1)))
 
 
-def format_trouble(row: dict) -> str:
-    """Names the budgets that cut off more than a tenth of the answers, or says that none is well-formed; else ""."""
-    shares, keys, formed = [], [], 0.0
+def format_trouble(row: dict, accepts_cut: bool = False) -> Iterator[str]:
+    """Yields what keeps answers from being right whatever they say: budgets that cut off a tenth, or no form at all."""
+    shares, keys, formed, ended = [], [], 0.0, 0.0
     for number in attempts_of(row, "truncated") or [0]:  # 0: single answers
         attempt = f"_attempt{number}" if number else ""
-        formed += row.get(f"well_formed{attempt}", 1)
         part = row.get(f"truncated{attempt}", 0)
+        formed, ended = formed + row.get(f"well_formed{attempt}", 1), ended + 1 - part
         if part > 0.1:
             shares.append(f"{share(part, digits=0)} of {f'attempt {number}' if number else 'the answers'}")
             keys.append(f"generation.max_new_tokens{f'_attempt{min(2, number)}' if number else ''}")
-    if not shares:
-        return (
-            ""
-            if formed
-            else (
-                "no answer is well-formed, so none is right and nothing can be learned: ask for reward.format in the "
-                "prompts, or teach it first (sft_train.py)"
-            )
+    if shares and not accepts_cut:
+        cut, raised = " and ".join(shares), " and ".join(dict.fromkeys(keys))
+        yield f"{cut} cut off, and so malformed: raise {raised}, or set reward.accept_cut"
+    if ended and not formed:
+        yield (
+            "no answer is well-formed, so none is right: have the prompts ask for what the reward wants "
+            "(reward.format, reward.answer_extractor), or teach it first (sft_train.py)"
         )
-    cut, raised = " and ".join(shares), " and ".join(dict.fromkeys(keys))
-    return f"{cut} cut off, and so malformed: raise {raised}, or set reward.accept_cut"
 
 
 def samples_of(rows: list[dict]) -> str:

@@ -92,7 +92,7 @@ class Interrupts:
             self.note(number)
             # print() is not safe here: the signal may have come in the middle of another print
             with contextlib.suppress(OSError):
-                os.write(2, b"\nfinishing this step, then saving; a second signal stops at once and loses the step\n")
+                os.write(2, b"\nfinishing what has begun, then saving; a second signal stops at once\n")
         elif number != signal.SIGHUP and time.monotonic() - self.since >= self._patience:
             os._exit(EXIT_CODES[number])
 

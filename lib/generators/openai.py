@@ -44,7 +44,7 @@ FATAL = {  # 401 always, the others before the first reply: later they concern o
 }
 SHORTEST_SECRET = 8  # characters
 OWN_ADDRESS = "https://api.openai.com/v1"
-AZURE = r"https://[^/]+\.openai\.azure\.com/"
+AZURE = r"https://[^/]+\.azure\.com(/|$)"
 QUOTA = ("insufficient_quota", "billing_hard_limit_reached", "insufficient_funds", "credits_exhausted")
 
 

@@ -49,8 +49,11 @@ def rollouts(path: Path) -> Iterator[tuple[dict[str, Any], Entry]]:
         )
 
 
-def select(entries: list[Entry], settings: Collection) -> tuple[list[Entry], str]:
-    """Returns the entries that `settings` keep, in their order, and a summary of how many were left out and why."""
+def select(entries: list[Entry], settings: Collection, takes_cut: bool = False) -> tuple[list[Entry], str]:
+    """Returns the entries that `settings` keep, in their order, and a summary of how many were left out and why.
+
+    Answers that were cut off are left out unless `takes_cut`, as the reward does.
+    """
     left_out: Counter[str] = Counter()
 
     def kept(entries: list[Entry], why: str, keep: Callable[[Entry], bool]) -> list[Entry]:
@@ -58,7 +61,7 @@ def select(entries: list[Entry], settings: Collection) -> tuple[list[Entry], str
         left_out[why] += len(entries) - len(result)
         return result
 
-    entries = kept(entries, "cut off", lambda entry: entry.is_whole)
+    entries = kept(entries, "cut off", lambda entry: takes_cut or entry.is_whole)
     if settings.only_matches:
         entries = kept(entries, "not right", lambda entry: entry.is_match)
     if settings.distinct:

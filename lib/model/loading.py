@@ -331,8 +331,8 @@ def attach_tuner(base: nn.Module, tuner: Tuner, config: Model, backend: str, see
             model = get_peft_model(base, _peft_config(tuner, targets, seed))
     except (TypeError, ValueError) as error:  # peft: a target that is a layer, but of a kind that takes no adapter
         raise ConfigError(
-            f"{key}: {targets} do not all take an adapter in '{config.name}' ({error}); take lora, and name some of "
-            "its linear layers in lora.targets"
+            f"{key}: not all of {targets} take this adapter in '{config.name}' ({error}); take lora, with "
+            "lora.targets: all-linear or some of its linear layers"
         ) from error
     if backend == "plain" and config.gradient_checkpointing:
         model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})

@@ -22,7 +22,7 @@ from lib.model.policy import Policy
 from lib.rewards.judge import MOST_EXPLAINED, Judge
 from lib.rl.batching import MicroBatch, PackedSequence, Span, micro_batches
 from lib.rl.prompts import columns_of, filled
-from lib.rl.teachers import PastTeacher, load_teacher
+from lib.rl.teachers import InitialPolicy, load_teacher
 from lib.rl.tree import Answer, Node
 from lib.run.distributed import collect
 
@@ -45,7 +45,7 @@ class Distiller:
     @property
     def moving(self) -> dict[str, Any]:
         """Returns its parts that a checkpoint saves."""
-        return {"distill": self.teacher} if isinstance(self.teacher, PastTeacher) else {}
+        return {"distill": self.teacher} if isinstance(self.teacher, InitialPolicy) else {}
 
     def numbers(self, accelerator: Accelerator) -> dict[str, float]:
         """Returns the share of a step's answers that are distilled, of those that might be, over all processes."""

@@ -189,7 +189,8 @@ def _plan(known: Known) -> Iterator[str]:
         yield (
             f"stage {'I' * stage.number}: {stage.steps} steps of {stage.batch_size} prompts x {tree} attempts x "
             f"{train.revisions_per_attempt} revisions = {completions} completions, "
-            f"{passes:.2g} passes over {counted(len(known.rows), 'row')}; {paid}; KL weights {kl1:g} and {kl2:g}"
+            f"{passes:.{int(passes < 10)}f} passes over {counted(len(known.rows), 'row')}; "
+            f"{paid}; KL weights {kl1:g} and {kl2:g}"
         )
     prompts = sum(stage.steps * stage.batch_size for stage in known.ahead.stages)
     yield from taught(known, prompts * tree * train.revisions_per_attempt)

@@ -301,7 +301,7 @@ class Session:
         name = "eval" if "selection" in row else "eval_without_feedback" if how else "eval_greedy"
         self.tracker.log(name, row, self.global_step, texts=texts)
         self.screen.evaluation(row)
-        if not self.config.reward.accepts_cut and (text := format_trouble(row)):
+        for text in format_trouble(row, self.config.reward.accepts_cut):
             self.screen.warn(f"eval {when}: {text}")
         return row
 

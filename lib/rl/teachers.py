@@ -27,8 +27,8 @@ class ModelTeacher:
         return TeacherStates(self.model.hidden_states(inputs), self.model.head_at(self.policy.temperature))
 
 
-class PastTeacher:
-    """The initial policy."""
+class InitialPolicy:
+    """A copy of the policy's weights at the start, which teaches."""
 
     def __init__(self, policy: Policy):
         self.policy = policy
@@ -50,14 +50,14 @@ class PastTeacher:
 
 
 OTHERWISE = "take a teacher of the policy's family, or learn from its texts (collect_rollouts.py, then sft_train.py)"
-AnyTeacher = ModelTeacher | PastTeacher
+AnyTeacher = ModelTeacher | InitialPolicy
 
 
 def load_teacher(config: RLConfig, policy: Policy) -> AnyTeacher:
     """Loads the teacher of a config. Raises ConfigError."""
     if config.teacher_model:
         return ModelTeacher(config.teacher_model, policy)
-    return PastTeacher(policy)
+    return InitialPolicy(policy)
 
 
 def check_teacher(config: RLConfig) -> None:

@@ -351,7 +351,7 @@ def test_interrupted_after_the_open_rollouts(whole, task, log, number, code):
     mine.reaches(running, 51)
     os.kill(running.pid, number)
     told = mine.ended(running, code, 20)
-    assert "finishing what is under way" in told
+    assert "finishing what has begun" in told
     assert 50 < len(mine.rows()) == len(mine.replies()) < 300 and f"{len(mine.rows())} of 300 rollouts" in told
     assert not (mine.run_dir / "selected.jsonl").exists()
     told = mine.run("--resume")

@@ -318,7 +318,7 @@ def test_a_killed_run_goes_on_and_asks_nothing_twice(task):
         process = forks.script(evaluate.__file__, "--url", server.url, *options, "--resume", cwd=task, output=output)
         forks.wait_for(lambda: lines_in(kept) == 250, process, output, seconds=120)
         os.kill(process.pid, signal.SIGTERM)
-        forks.wait_for(lambda: "finishing what is under way" in output.read_text(), process, output)
+        forks.wait_for(lambda: "finishing what has begun" in output.read_text(), process, output)
         server.most = None
         process.join(60)
         assert process.exitcode == 143 and "continue with --resume" in output.read_text()

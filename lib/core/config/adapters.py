@@ -9,7 +9,7 @@ Bounds = tuple[Positive, Positive]
 
 
 class Tuner(Section):
-    """An adapter of PEFT around all linear layers but the output's; a model has one kind of them."""
+    """An adapter of PEFT, around all linear layers but the output's unless it names its own; a model has one kind."""
 
     @property
     def layers(self) -> list[str] | str:

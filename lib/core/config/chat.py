@@ -73,8 +73,8 @@ class Server(Section):
     thinking: Thinking = Thinking()
     outage: Literal["mask", "stop"] = "mask"
     # what happens if it has answered before and then fails, as an opponent or a teacher. mask: training goes on without
-    # it, so that games count as ties and on no scoreboard, and attempts are answered as without feedback; stop: the run
-    # stops, and can be resumed, as collect_rollouts.py always does
+    # it, so that games count as ties and on no scoreboard; stop: the run stops, and can be resumed, as
+    # collect_rollouts.py always does
     _name: str = PrivateAttr("NAME")
 
     @property

@@ -69,7 +69,7 @@ def test_a_revision_beside_a_fresh_draw_is_told_where_it_was_measured(told):
     ],
 )  # fmt: skip
 def test_cut_answers_are_told_with_the_budget_to_raise(shares, warned):
-    text = format_trouble(shares)
+    text = " ".join(format_trouble(shares))
     assert bool(text) == bool(warned) and all(part in text for part in warned.split("|"))
     assert not warned or f"{warned.rpartition('|')[2]}, or set reward.accept_cut" in text
 
@@ -106,5 +106,7 @@ def test_a_table_in_a_file_is_as_wide_as_its_figures(told):
 
 def test_a_base_that_never_keeps_the_format_is_named():
     never = {f"{what}_attempt{number}": 0.0 for what in ("well_formed", "truncated") for number in (1, 2)}
-    assert "no answer is well-formed" in format_trouble(never)
-    assert not format_trouble({"well_formed": 0.01, "truncated": 0.0})
+    assert "no answer is well-formed" in "".join(format_trouble(never))
+    assert len([*format_trouble({"well_formed": 0.0, "truncated": 0.2})]) == 2
+    assert len([*format_trouble({"well_formed": 0.0, "truncated": 0.2}, accepts_cut=True)]) == 1
+    assert not [*format_trouble({"well_formed": 0.01, "truncated": 0.0})]

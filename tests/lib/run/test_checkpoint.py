@@ -856,10 +856,7 @@ def test_first_signal_finishes_the_step_second_leaves_at_once(number, code, capf
             time.sleep(5)
 
     assert in_child(once) == code
-    assert (
-        capfd.readouterr().err
-        == "\nfinishing this step, then saving; a second signal stops at once and loses the step\n"
-    )
+    assert capfd.readouterr().err == "\nfinishing what has begun, then saving; a second signal stops at once\n"
     assert in_child(twice) == code
 
 
