@@ -119,7 +119,7 @@ class Conversation:
     def turns(self, row: dict[str, Any], write: Callable) -> Iterator[dict[str, Any]]:
         """Yields each turn of the chat about a row: what was asked, and what `write` answered."""
         from lib.rl.corrections import THINK_BLOCK
-        from lib.rl.feedback.contract import Written
+        from lib.rl.feedback.contract import JudgedAnswer
         from lib.rl.reviews import role_of
         from lib.text.templates import with_system
 
@@ -148,7 +148,7 @@ class Conversation:
                 "turn": f"{role_of(prompt.review)}{prompt.attempt}", "asked": question, "text": text,
                 "right": verdict.match if judge and verdict.scored else None, "finished": completion.finished,
             }  # fmt: skip
-            (following,) = prompts.after([Written(prompt, completion, text, verdict)])
+            (following,) = prompts.after([JudgedAnswer(prompt, completion, text, verdict)])
             if number == len(budgets) or following is None:
                 return
             question = following.feedback or settings.self_correction

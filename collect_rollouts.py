@@ -357,7 +357,7 @@ async def judge_aside(
                 now = time.monotonic()
                 if most and now - began > most:
                     error = RewardError(told_late(what, most))
-                    raise error.told(config.run_dir, f"rollout {job.id}: ", "; fix it, then continue with --resume")
+                    raise error.located(config.run_dir, f"rollout {job.id}: ", "; fix it, then continue with --resume")
                 if interrupts.received and min(now - interrupts.since, now - began) > GRACE:
                     return None
                 if now - began > BEAT * (beats + 1):
@@ -374,7 +374,7 @@ def judged(judge: Judge, config: CollectConfig, job: RolloutJob, episode: Episod
         is_finished = episode.ended == "answer" and episode.reasoning_ended
         [score] = judge([episode.answer], [job.row], [job.messages], [is_finished])
     except RewardError as error:
-        raise error.told(config.run_dir, f"rollout {job.id}: ", "; fix it, then continue with --resume") from error
+        raise error.located(config.run_dir, f"rollout {job.id}: ", "; fix it, then continue with --resume") from error
     return {
         "reward": score.reward if score.scored else None,
         "components": score.components,

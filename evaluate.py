@@ -84,7 +84,7 @@ def main() -> int:
     prepare(config)
     if args.url:
         return served_model(config, args)
-    from lib.core.console import Screen, Telling
+    from lib.core.console import ProgressPrinter, Screen
     from lib.rl.task import load_task
     from lib.run.adapter_files import load_adapter  # torch is imported once the config is valid
     from lib.run.distributed import make_accelerator
@@ -117,7 +117,9 @@ def main() -> int:
             asking = task
             if how.get("feedback") == "none":
                 asking = replace(task, prompts=task.prompts.without_feedback(), config=config.without_feedback())
-            numbers, trees = measure(asking, held_out, settings, accelerator, Telling(screen.say, answered(row)))
+            numbers, trees = measure(
+                asking, held_out, settings, accelerator, ProgressPrinter(screen.say, answered(row))
+            )
             row |= numbers
             rows.append(row)
             if args.texts:
@@ -134,10 +136,10 @@ def main() -> int:
 
 def ways_of(config: RLConfig, args: argparse.Namespace) -> list[dict[str, str]]:
     """Returns how attempts are asked for, as a row tells it: with the feedback of training, and without any."""
-    if not isinstance(config, ScoreConfig) or not config.told():
+    if not isinstance(config, ScoreConfig) or not config.feedback_fields():
         return [{}]
-    plain = config.told(with_feedback=False)
-    return [plain] if args.swap_attempts else [config.told(), plain]
+    plain = config.feedback_fields(with_feedback=False)
+    return [plain] if args.swap_attempts else [config.feedback_fields(), plain]
 
 
 def both_attempts(
@@ -226,8 +228,8 @@ def command_line() -> tuple[argparse.Namespace, Any, Path | None]:
     if args.merge:
         named = [str(word) for word in (args.run, args.adapter) if word]
         named += [f"--config {args.config}"] if args.config else []
-        told = f"python export.py {' '.join([*named, *args.overrides])} --to merged --out {args.merge}"
-        raise ConfigError(f"--merge: this is a script of its own: {told}")
+        feedback_fields = f"python export.py {' '.join([*named, *args.overrides])} --to merged --out {args.merge}"
+        raise ConfigError(f"--merge: this is a script of its own: {feedback_fields}")
     if args.run and not args.config:
         args.config = args.run / "config.yaml"
     if not args.config:
@@ -420,7 +422,7 @@ def served_model(config: ScoreConfig, args: argparse.Namespace) -> int:
 
     screen, server, folder = Screen(), config.servers[SERVED], config.run_dir
     RemoteModel(server)  # raises ConfigError if the key is not in the environment
-    if config.told():
+    if config.feedback_fields():
         screen.say("measured without feedback: prompts.feedback and prompts.stop do not apply")
         prompts = config.prompts.model_copy(update={"feedback": "none", "stop": "never"})
         config = config.model_copy(update={"prompts": prompts})
@@ -462,14 +464,14 @@ def ask_server(
 
     Raises ApiError if the server is gone or refuses all requests; Left after a signal, once the open requests ended.
     """
-    from lib.core.console import Telling
+    from lib.core.console import ProgressPrinter
     from lib.core.interrupts import give_way
     from lib.generators.openai import RemoteModel, all_of
     from lib.generators.protocol import ReplyError
     from lib.generators.reply_cache import CachedGenerator, ReplyCache
 
     outcomes: list[Any] = [None] * len(requests)
-    waiting, done, progress = iter(range(len(requests))), count(1), Telling(screen.say, what)
+    waiting, done, progress = iter(range(len(requests))), count(1), ProgressPrinter(screen.say, what)
 
     async def work(model: Any) -> None:
         for number in waiting:  # shared by all workers

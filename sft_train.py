@@ -286,7 +286,7 @@ def reporter(
                 log.write("evaluations", row)
                 tracker.log("eval", row, state.global_step)
                 screen.say(f"eval step {state.global_step}: loss {logs['eval_loss']:.4f}")
-                self.heed(watch.evaluation(row))
+                self.handle_alarms(watch.evaluation(row))
             if "loss" not in logs:
                 return
             row = {"step": state.global_step, "steps": state.max_steps, "epoch": state.epoch}
@@ -300,7 +300,7 @@ def reporter(
                     "numbers; lower optimizer.learning_rate"
                 )
             self.show(row, state)
-            self.heed(watch.step(row))
+            self.handle_alarms(watch.step(row))
             if not control.should_evaluate:
                 self.end_step(state, control)
 
@@ -318,7 +318,7 @@ def reporter(
                 control.should_training_stop = True
                 screen.say(f"saved at step {state.global_step}; continue with --resume, from {folder}")
 
-        def heed(self, alarms):
+        def handle_alarms(self, alarms):
             action = config.train.on_collapse
             for alarm in alarms:
                 done = {"action": action if alarm.severity == COLLAPSE else "warn"} if alarm.begins else {}

@@ -435,7 +435,7 @@ def note_speed(report: Report, policy: Any) -> None:
     written(policy, prompts, copies, length, 4)
     _, took, tokens = written(policy, prompts, copies, length, budget)
     report.note("tokens/s", round(tokens / took))
-    report.note("slab", policy.takes_slab)
+    report.note("slab", policy.supports_slab)
 
 
 @check

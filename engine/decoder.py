@@ -7,7 +7,7 @@ token, copied once per query head, and knows one length for all rows.
 
 Works with models whose layers all attend to the whole past, by transformers' own forward or by engine/llama.py,
 which reads weights and adapters alone, so that it does not matter whose forward is in their place
-(`SampledPolicy.takes_slab`).
+(`SampledPolicy.supports_slab`).
 """
 
 import contextlib

@@ -14,7 +14,7 @@ class SampledPolicy(Protocol):
     """A causal language model with its adapters, as the sampler sees it."""
 
     llama: Llama | None  # its forward, written out, if its layers are those of the Llama family
-    takes_slab: bool  # it can be decoded in a slab (engine/decoder.py); else batch by batch, with its own cache
+    supports_slab: bool  # it can be decoded in a slab (engine/decoder.py); else batch by batch, with its own cache
 
     @property
     def backbone(self) -> nn.Module:
@@ -29,7 +29,7 @@ class SampledPolicy(Protocol):
         """Returns the ids that come before each prompt, such as those of a soft prompt."""
 
     @property
-    def takes_padding(self) -> bool:
+    def supports_padding(self) -> bool:
         """True if padding on the left changes nothing."""
 
     def head_at(self, temperature: float) -> Head:

@@ -8,7 +8,7 @@ Two ways to decode, with the same samples. `_Continuous` keeps all rows in one s
 distinct prompt is read once, a follow-up turn continues from the keys and values of its chat, rows that finish leave,
 and waiting ones take their places. `_by_batches` asks nothing of a model but its own forward and cache: for sliding
 windows, recurrent layers, and what Unsloth computes in ways of its own beyond the families of engine/llama.py
-(`SampledPolicy.takes_slab`). Where padding would be read, the prompts of a batch are of one length.
+(`SampledPolicy.supports_slab`). Where padding would be read, the prompts of a batch are of one length.
 """
 
 import contextlib
@@ -75,7 +75,7 @@ def generate(
         stack.enter_context(phase("generate"))
         if prefix := policy.prefix:
             turns, decoding, follow_up = _after_prefix(prefix, turns, decoding, follow_up)
-        if not policy.takes_slab:
+        if not policy.supports_slab:
             return _by_batches(policy, turns, decoding, follow_up, check_interrupt)
         stack.enter_context(torch.autocast(policy.device.type, enabled=False))  # weights and states keep their dtype
         if forward:  # ours, which keeps no tensor; a model's own might, and train on it later
@@ -357,7 +357,7 @@ def _batches(
 ) -> Iterator[list[tuple[TreePath, Turn]]]:
     """Yields up to `rows` turns at a time, in their order, and of one length if the policy takes no padding."""
     lengths = {len(turn.ids) for _, turn in copies}
-    pads = len(lengths) == 1 or policy.takes_padding
+    pads = len(lengths) == 1 or policy.supports_padding
     groups = [copies] if pads else [list(group) for _, group in groupby(copies, key=lambda pair: len(pair[1].ids))]
     for group in groups:
         for start in range(0, len(group), rows):

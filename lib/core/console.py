@@ -15,7 +15,7 @@ from rich.text import Text
 WHEN = {"pretrain": "pretrain", "adapter": "adapter", "after_stage1": "after stage I", "after_stage2": "after stage II",
         "after_training": "after training"}  # fmt: skip
 
-TELL_SECONDS = 15.0
+PRINT_SECONDS = 15.0
 STOP = {"verdict": "stop when right (by an oracle)", "self": "stop when its own check finds it right"}
 FEEDBACK = {"none": "no feedback", "verdict": "verdict feedback (an oracle's)", "self": "its own review"}
 LEGEND = (
@@ -27,9 +27,9 @@ READ = {"own": "its own", "other": "another's", "right": "a right one", "random"
 
 def right_ones(row: dict) -> str:
     """Describes the sources of the right first attempts in a row of swaps.jsonl."""
-    found = row.get("right_is") or {}
+    sources = row.get("right_is") or {}
     names = {"own": "its own", "sampled": "another sample of the policy", "rendered": "rendered", "none": "left out"}
-    shares = (f"{share(found[source])} {name}" for source, name in names.items() if source in found)
+    shares = (f"{share(sources[source])} {name}" for source, name in names.items() if source in sources)
     return f"the right ones: {', '.join(shares)}"
 
 
@@ -54,9 +54,9 @@ def answered(row: dict) -> str:
     """Describes how an evaluation was answered: greedily, or at which temperature, and with which feedback."""
     temperature, feedback = row.get("temperature"), row.get("feedback")
     how = "greedy" if temperature == 0 else f"temperature {temperature:g}" if temperature else "temperature unknown"
-    told = "" if feedback in (None, "stop") else f", {FEEDBACK.get(feedback, f'{feedback} feedback')}"
+    note = "" if feedback in (None, "stop") else f", {FEEDBACK.get(feedback, f'{feedback} feedback')}"
     stop = row.get("stop")
-    return how + told + (f", {STOP.get(stop, f'stop by {stop}')}" if stop else "")
+    return how + note + (f", {STOP.get(stop, f'stop by {stop}')}" if stop else "")
 
 
 def share(value: float | None, sign: str = "", digits: int = 1) -> str:
@@ -136,9 +136,9 @@ def samples_of(rows: list[dict]) -> str:
     """Describes the sample sizes behind a table of `rows`, per temperature, and which held-out rows were used."""
     parts = []
     for way in dict.fromkeys(map(answered, rows)):
-        own = [row for row in rows if answered(row) == way]
-        sizes = {(row.get("n", "?"), row.get("prompts", "?")): row for row in own}
-        n, prompts = (own[-1].get(key, "?") for key in ("n", "prompts"))
+        same_way = [row for row in rows if answered(row) == way]
+        sizes = {(row.get("n", "?"), row.get("prompts", "?")): row for row in same_way}
+        n, prompts = (same_way[-1].get(key, "?") for key in ("n", "prompts"))
         how = f"by greedy decoding{way.removeprefix('greedy')}" if way.startswith("greedy") else f"at {way}"
         text = f"{how}, n = {n} answers to {prompts} held-out questions"
         smaller = [f"{label_of(row, [row])}: {' to '.join(map(str, size))}" for size, row in sizes.items()]
@@ -182,8 +182,8 @@ def _noted(row: dict, idle: float, formed: list[float | None]) -> str:
     return "".join(notes)
 
 
-class Telling:
-    """Reports the progress of a long operation every TELL_SECONDS; quick ones are not reported."""
+class ProgressPrinter:
+    """Reports the progress of a long operation every PRINT_SECONDS; quick ones are not reported."""
 
     def __init__(self, say: Callable[[str], None], what: str, now: Callable[[], float] = time.monotonic):
         self._say, self._what, self._now = say, what, now
@@ -192,7 +192,7 @@ class Telling:
     def __call__(self, done: int, of: int) -> None:
         """Reports that `done` of `of` questions are answered, if the last report is old enough."""
         now = self._now()
-        if now - self._told < TELL_SECONDS or not 0 < done < of:
+        if now - self._told < PRINT_SECONDS or not 0 < done < of:
             return
         self._told = now
         self._say(f"{self._what}: {done}/{of} questions")
@@ -233,8 +233,8 @@ class Screen:
             return self._single_step(row, left)
 
         def values(key: str, digits: int) -> str:
-            found = [row.get(f"{key}_attempt{number}") for number in attempts]
-            return " ".join("-" if value is None else f"{value:.{digits}f}" for value in found)
+            numbers = [row.get(f"{key}_attempt{number}") for number in attempts]
+            return " ".join("-" if value is None else f"{value:.{digits}f}" for value in numbers)
 
         right = (f"attempt {number} {share(row.get(f'acc_attempt{number}'), digits=0)}" for number in attempts)
         self._line(

@@ -49,13 +49,13 @@ class ApiError(UserError):
 class RewardError(UserError):
     """A reward, an extractor or a matcher raised an exception, which is the `__cause__`.
 
-    `told()` adds where in a run that was, and writes the traceback to a file.
+    `located()` adds the place in the run, and writes the traceback to a file.
     """
 
     exit_code = 7
-    is_told = False
+    is_located = False
 
-    def told(self, folder: Path, where: str = "", then: str = "", rank: int = 0) -> "RewardError":
+    def located(self, folder: Path, where: str = "", then: str = "", rank: int = 0) -> "RewardError":
         """Returns the error with `where` before and `then` after its message; saves `folder`/traceback.log.
 
         If the file cannot be written, prints the traceback. Processes with a `rank` above 0 have their own files.
@@ -69,7 +69,7 @@ class RewardError(UserError):
             print(text, file=sys.stderr)
             note = "; the traceback is above"
         error = RewardError(f"{where}{self}{note}{then}")
-        error.is_told = True
+        error.is_located = True
         return error
 
 
@@ -186,8 +186,8 @@ def run_script(main: Callable[[], int]) -> None:
     except Left as left:
         code = left.exit_code
     except UserError as error:
-        if isinstance(error, RewardError) and not error.is_told:  # there is no run directory for its traceback
-            error = error.told(Path(tempfile.mkdtemp(prefix="rematch-")))
+        if isinstance(error, RewardError) and not error.is_located:  # there is no run directory for its traceback
+            error = error.located(Path(tempfile.mkdtemp(prefix="rematch-")))
         print(f"error: {error}" if "\n" not in str(error) else str(error), file=sys.stderr)
         code = error.exit_code
     except OSError as error:

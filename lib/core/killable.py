@@ -28,7 +28,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 SYSTEM = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ")  # environment variables that a process inherits
 
 
-class Died(Exception):
+class ProcessKilled(Exception):
     """The process was killed, by its bounds or by us, before it answered."""
 
 
@@ -82,7 +82,7 @@ class ProcessPool:
         weakref.finalize(self, _kill_all, self._alive)  # also where no one calls close()
 
     async def run(self, *request: Any) -> Any:
-        """Returns the job's answer. Raises Died, Refused or Unusable. Cancelling the call kills the process."""
+        """Returns the job's answer. Raises ProcessKilled, Refused, Unusable. Cancelling the call kills the process."""
         async with self._slots:
             helper, seconds = self._helper()
             answer = asyncio.wrap_future(in_daemon_thread(helper.ask, request))
@@ -99,12 +99,12 @@ class ProcessPool:
         try:
             return _result(in_daemon_thread(helper.ask, request).result(seconds))
         except concurrent.futures.TimeoutError:
-            raise Died from None
+            raise ProcessKilled from None
         finally:
             self._let_go(helper)
 
     def close(self) -> None:
-        """Kills all processes; requests in flight raise Died."""
+        """Kills all processes; requests in flight raise ProcessKilled."""
         _kill_all(self._alive)
         self._idle.clear()
 
@@ -182,7 +182,7 @@ def _kill_all(helpers: set[_Helper]) -> None:
 
 def _result(answer: dict[str, Any] | None) -> Any:
     if answer is None:
-        raise Died
+        raise ProcessKilled
     if "unusable" in answer:
         raise Unusable
     if "error" in answer:

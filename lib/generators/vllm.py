@@ -28,7 +28,7 @@ from lib.core.clock import phase
 from lib.core.config import Vllm
 from lib.core.errors import ApiError
 from lib.core.interrupts import give_way
-from lib.generators.vllm_server import BASE, RESTARTS, Lost, VllmServer
+from lib.generators.vllm_server import BASE, RESTARTS, ServerLost, VllmServer
 from lib.model.policy import Inputs, Policy
 from lib.run.adapter_files import save_adapter
 
@@ -86,7 +86,7 @@ class VllmEngine:
                     asyncio.run(self._answer(model, waiting, decoding, follow_up, done))
                 with phase("sync"):
                     self.server.sleep()
-            except Lost as error:
+            except ServerLost as error:
                 in_vain, before = (1 if len(done) > before else in_vain + 1), len(done)
                 if in_vain > RESTARTS:
                     raise ApiError(
@@ -220,12 +220,12 @@ def _request(model: str, path: TreePath, turn: Turn, decoding: Decoding) -> dict
 
 
 def _completion(answer: dict[str, Any], stop_ids: frozenset[int]) -> Completion:
-    """Returns the completion of a response. Raises Lost if it is none."""
+    """Returns the completion of a response. Raises ServerLost if it is none."""
     try:
         (choice,) = answer["choices"]
         ids, logps = list(choice["token_ids"]), list(choice["logprobs"]["token_logprobs"])
         if not ids or len(ids) != len(logps) or not np.isfinite(logps).all():
             raise ValueError(f"{len(ids)} ids with {len(logps)} log-probs")
     except (KeyError, TypeError, ValueError) as error:
-        raise Lost(f"an answer without token ids and log-probs ({type(error).__name__}: {error})") from error
+        raise ServerLost(f"an answer without token ids and log-probs ({type(error).__name__}: {error})") from error
     return Completion(ids, logps, finished=ids[-1] in stop_ids)

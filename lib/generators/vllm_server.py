@@ -51,7 +51,7 @@ ON_CPU = {  # unless the environment says otherwise
 }
 
 
-class Lost(Exception):
+class ServerLost(Exception):
     """The server does not answer, or not with an answer."""
 
 
@@ -87,22 +87,22 @@ class VllmServer:
         self._stack.close()
 
     def load(self, name: str, folder: Path) -> None:
-        """Makes an adapter known. Raises ApiError where the server refuses it, Lost where it does not answer."""
+        """Makes an adapter known. Raises ApiError where the server refuses it, ServerLost where it does not answer."""
         path = "/v1/load_lora_adapter"
         try:
             self._post(path, {"lora_name": name, "lora_path": str(folder.resolve())})
-        except Lost as error:
+        except ServerLost as error:
             if "LoRA" not in str(error):
                 raise
             raise ApiError(f"generation.vllm: {self.url}{path} refuses the adapter ({error})") from error  # its rank
 
     def unload(self, name: str) -> None:
         """Forgets an adapter. A server that is gone has forgotten it."""
-        with contextlib.suppress(Lost, ApiError):
+        with contextlib.suppress(ServerLost, ApiError):
             self._post("/v1/unload_lora_adapter", {"lora_name": name}, SHORT_SECONDS)
 
     def wake(self) -> None:
-        """Gives a sleeping server its memory back. Raises ApiError and Lost as `load` does."""
+        """Gives a sleeping server its memory back. Raises ApiError and ServerLost as `load` does."""
         if self.sleeps:
             torch.cuda.empty_cache()  # what the update has used
             self._post("/wake_up", {})
@@ -112,7 +112,7 @@ class VllmServer:
         if self.sleeps:
             try:
                 self._post("/sleep", {})
-            except Lost:
+            except ServerLost:
                 self._children.signal(signal.SIGKILL)
 
     def score(self, name: str, ids: list[int]) -> list[float]:
@@ -141,15 +141,15 @@ class VllmServer:
                 try:
                     return self._read(path, await client.post(path, json=body))
                 except httpx2.TimeoutException:
-                    raise Lost(
+                    raise ServerLost(
                         f"no answer within generation.vllm.deadline_s = {self.settings.deadline_s:g} s"
                     ) from None
                 except httpx2.HTTPError as error:
-                    raise Lost(f"{type(error).__name__} {error}") from None
+                    raise ServerLost(f"{type(error).__name__} {error}") from None
 
             yield post
 
-    def recover(self, error: Lost) -> None:
+    def recover(self, error: ServerLost) -> None:
         """Brings back a server that was started here; waits for one that was not. Raises ApiError if neither helps."""
         if self.settings.url:
             self.say(f"vllm: {self.url} does not answer ({error}); waiting for it")
@@ -232,28 +232,28 @@ class VllmServer:
             self.say(f"vllm: version {version or 'unknown'} at {self.url} is untested; tested is {_window()}")
 
     def _post(self, path: str, body: dict, seconds: float | None = None) -> Any:
-        """Returns the answer within `seconds`, or within the deadline of a completion. Raises Lost, ApiError."""
+        """Returns the answer within `seconds`, or within the deadline of a completion. Raises ServerLost, ApiError."""
         import httpx2
 
         seconds = seconds or self.settings.deadline_s
         try:
             return self._read(path, self._client.post(self.url + path, json=body, timeout=seconds))
         except httpx2.HTTPError as error:
-            raise Lost(f"{type(error).__name__} {error}") from None
+            raise ServerLost(f"{type(error).__name__} {error}") from None
 
     def _get(self, path: str) -> dict[str, Any]:
         import httpx2
 
         try:
             answer = self._read(path, self._client.get(self.url + path))
-        except (httpx2.HTTPError, Lost):
+        except (httpx2.HTTPError, ServerLost):
             return {}
         return answer if isinstance(answer, dict) else {}
 
     def _read(self, path: str, response: "httpx2.Response") -> Any:
-        """Returns the answer as JSON or text. Raises Lost or ApiError for a status that is none of success."""
+        """Returns the answer as JSON or text. Raises ServerLost or ApiError for a status that is none of success."""
         if response.status_code >= 500:
-            raise Lost(f"status {response.status_code} of {path}: {_message(response)}")
+            raise ServerLost(f"status {response.status_code} of {path}: {_message(response)}")
         if response.status_code != 200:
             raise ApiError(f"generation.vllm: {self.url}{path} refuses ({response.status_code}): {_message(response)}")
         try:

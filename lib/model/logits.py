@@ -16,7 +16,7 @@ SMALL, LARGE = 2.0**-10, 2.0**12  # logits that no soft-cap changes, and one tha
 CLOSE = 0.02  # relative tolerance, above the rounding error of bfloat16
 
 
-class Around(NamedTuple):
+class HeadTransform(NamedTuple):
     """logits = softcap * tanh(after * (W (before * h) + bias) / softcap), or without the cap."""
 
     before: float = 1.0
@@ -32,7 +32,7 @@ class Around(NamedTuple):
 
 
 @torch.no_grad()
-def measure(model: nn.Module) -> Around:
+def measure(model: nn.Module) -> HeadTransform:
     """Measures the factors and the soft-cap around the output layer of a causal language model.
 
     Runs its forward over two tokens, with known numbers in place of the hidden states and of the output layer's result.
@@ -103,7 +103,7 @@ def _factor(numbers: torch.Tensor, multiplied: torch.Tensor) -> float | None:
     return float(f"{factor:.12g}")
 
 
-def _bend(raw: torch.Tensor, logits: torch.Tensor, small: int, before: float) -> Around | None:
+def _bend(raw: torch.Tensor, logits: torch.Tensor, small: int, before: float) -> HeadTransform | None:
     """Returns the factor and the soft-cap that turn raw logits (V,) into logits (V,); None if none do.
 
     The first `small` raw logits are small enough that a soft-cap is linear there, the last one saturates it.
@@ -119,4 +119,4 @@ def _bend(raw: torch.Tensor, logits: torch.Tensor, small: int, before: float) ->
     expected = after * raw
     if softcap:
         expected = softcap * (expected / softcap).tanh()
-    return Around(before, after, softcap) if torch.allclose(logits, expected, rtol=CLOSE, atol=0) else None
+    return HeadTransform(before, after, softcap) if torch.allclose(logits, expected, rtol=CLOSE, atol=0) else None

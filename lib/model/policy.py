@@ -17,7 +17,7 @@ from lib.model.adapters.shelf import shelf_of
 from lib.model.logits import measure
 
 CACHES = ("past_key_values", "cache_params", "state")  # the names that models give to their cache
-PADDED_TOKENS = 8  # length of the text, and of the padding before it, that `takes_padding` tries
+PADDED_TOKENS = 8  # length of the text, and of the padding before it, that `supports_padding` tries
 
 
 class Inputs(NamedTuple):
@@ -52,12 +52,12 @@ class Policy(nn.Module):
         self._bases: list[tuple[nn.Parameter, torch.Tensor]] = []  # merged weights, and their unmerged data
         is_whole = attends_to_everything(self.language_model)
         self._is_patched = runs_foreign_layers(self.backbone)
-        self.takes_masks = is_whole and not self._is_patched
+        self.supports_masks = is_whole and not self._is_patched
         self.is_sharded = is_sharded(model)
         # a forward that reads weights alone, patched layers or not, and calls no hooks
         is_bare = is_whole and self.shelf is None and not self.is_sharded
         self.llama = Llama.of(self.language_model) if is_bare else None
-        self.takes_slab = self.takes_masks or self.llama is not None  # it can be sampled in a slab: engine/decoder.py
+        self.supports_slab = self.supports_masks or self.llama is not None  # see engine/decoder.py
         self.train_mode()
 
     @functools.cached_property
@@ -76,12 +76,12 @@ class Policy(nn.Module):
 
         Not with Unsloth, which is chosen for its own training path.
         """
-        is_own = self.takes_masks and self.backend == "plain"
+        is_own = self.supports_masks and self.backend == "plain"
         return is_own and self.language_model.config._attn_implementation == "sdpa"
 
     def say_sampling(self, say: Callable[[str], None]) -> None:
         """Reports it if answers are sampled in the slower of the two ways."""
-        if not self.takes_slab:
+        if not self.supports_slab:
             kind = self.language_model.config.model_type
             say(f"a model of type {kind} is sampled batch by batch through {self.backend}, by its own cache: slower")
 
@@ -109,7 +109,7 @@ class Policy(nn.Module):
         """Returns the frozen output layer, with another temperature folded in."""
         return replace(self._head, temperature=temperature)
 
-    def sharing_pays(self, trunk: int, branches: list[int]) -> bool:
+    def should_share_trunk(self, trunk: int, branches: list[int]) -> bool:
         """True if one forward of a trunk with all branches costs less than one per branch; lengths in tokens.
 
         Fewer tokens pass through the matrices, but the branches attend to each other too, masked or not, whereas plain
@@ -192,7 +192,7 @@ class Policy(nn.Module):
         return next((name for name in CACHES if name in names), CACHES[0])
 
     @functools.cached_property
-    def takes_padding(self) -> bool:
+    def supports_padding(self) -> bool:
         """True if padding on the left is ignored, which it is not if recurrent layers read or count it.
 
         Measured on a short text, whose last token is decoded with the cache.

@@ -2,7 +2,7 @@
 
 What is trained stays whole everywhere, and so do embeddings, norms and the output layer: adapters are small, and are
 summed, clipped, saved and loaded as without sharding. A block is gathered while it computes. That takes every process,
-so each has to run the model as often as all others: `Company` sees to it.
+so each has to run the model as often as all others: `ShardGroup` sees to it.
 """
 
 import torch
@@ -40,14 +40,14 @@ def shard(model: nn.Module, base: nn.Module) -> str:
         fully_shard(block, mesh=mesh, reshard_after_forward=True, ignored_params=whole)
     fully_shard(backbone, mesh=mesh, ignored_params=set(model.parameters()) - set(blocks.parameters()) | whole)
     model.to(accelerator.device)
-    wait_by(Company(backbone).join)
+    wait_by(ShardGroup(backbone).join)
     parts = (parameter.to_local() if isinstance(parameter, DTensor) else parameter for parameter in model.parameters())
     held = sum(part.numel() for part in parts)
     whole_model = sum(parameter.numel() for parameter in model.parameters())
     return f"sharded over {accelerator.num_processes} processes: this one holds {held:,} of {whole_model:,} numbers"
 
 
-class Company:
+class ShardGroup:
     """Keeps the processes of a sharded model together: one that has nothing to compute runs the model with the others.
 
     Before each forward, and before each wait for others, all tell whether they go on. A forward with a gradient is one

@@ -36,11 +36,11 @@ from lib.rl.credit import (
     advantages_of,
     credit_of,
     in_minibatches,
-    is_whole,
+    is_counted,
     overlong_penalty,
     peers_of,
-    taught,
-    weighted,
+    with_teacher,
+    with_token_weights,
     without_idle_trees,
 )
 from lib.rl.curriculum import Curriculum, outcomes_of
@@ -78,7 +78,7 @@ def rewards_of(game: Game, config: SelfPlayConfig) -> list[float]:
 def trained_rewards(game: Game, config: SelfPlayConfig) -> list[float]:
     """Returns the rewards of the answers that are trained; if they are all equal, the group gives no signal."""
     rewards = zip(rewards_of(game, config), game.group.answers, strict=True)
-    return [reward for reward, answer in rewards if is_whole(answer, config.train.mask_truncated)]
+    return [reward for reward, answer in rewards if is_counted(answer, config.train.mask_truncated)]
 
 
 class GspoRun:
@@ -99,7 +99,6 @@ class GspoRun:
         self.scoreboard, self.frontier = Scoreboard(), Frontier()
         self.curriculum = Curriculum(config.curriculum, task.train, config.seed)
         self.sampling = task.sampling(self.policy.temperature, train.group_size)
-        self._sampled_at = self.policy.temperature
         opponent = config.opponent
         self.opponent: ServerOpponent | SnapshotOpponent | None = None
         if opponent and opponent.snapshots:
@@ -149,8 +148,7 @@ class GspoRun:
         """
         train, task = self.config.train, self.task
         self.session.clock.start()
-        self._sampled_at = self.policy.temperature
-        sampling = replace(self.sampling, temperature=self._sampled_at)
+        sampling = replace(self.sampling, temperature=self.policy.temperature)
 
         def answer(drawn: list[Choice], first: int) -> list[Game]:
             prompts = [task.prompts.prompt(task.train[choice.row], choice.row, choice) for choice in drawn]
@@ -177,7 +175,7 @@ class GspoRun:
         if self.distiller and settings.train == "distill":
             self.distiller.hinted = {prompt.number: prompt.ids for prompt in found.hinted}
             found.hinted = []  # it reads them next to the answers that are there
-        sampling = replace(self.sampling, temperature=self._sampled_at)
+        sampling = replace(self.sampling, temperature=self.policy.temperature)
         task, generator = self.task, self.session.generator
         first, hinted = before_mine(len(found.hinted), self.accelerator)
         retries: list[Group] = []
@@ -197,7 +195,7 @@ class GspoRun:
         config, train = self.config, self.config.train
         found = nodes([*(game.group for game in games), *retries])
         rewards = [reward for game in [*games, *map(Game, retries)] for reward in rewards_of(game, config)]
-        counts = [is_whole(answer, train.mask_truncated) for node in found for answer in node.group.answers]
+        counts = [is_counted(answer, train.mask_truncated) for node in found for answer in node.group.answers]
         in_reward = train.kl == "k1_in_reward"
         has_penalties = in_reward and train.beta > 0
         penalties = kl_in_reward(self.policy, found, (train.beta,), self.step.batches) if has_penalties else None
@@ -205,10 +203,10 @@ class GspoRun:
         advantage = advantages_of(self.loss.advantage, peers, rewards, counts, self.accelerator, penalties)
         credit = credit_of(found, advantage, counts, (train.beta * (not in_reward),), self.accelerator.device)
         if self.distiller:
-            credit = taught(credit, self.distiller.begin(found, counts), config.distill.reward_weight)
+            credit = with_teacher(credit, self.distiller.begin(found, counts), config.distill.reward_weight)
         if train.resample_rounds:
             credit = without_idle_trees(credit)
-        credit = weighted(credit, self.loss.length_norm, config.budgets, self.accelerator)
+        credit = with_token_weights(credit, self.loss.length_norm, config.budgets, self.accelerator)
         if train.minibatches > 1:
             credit = in_minibatches(credit, train.minibatches, self.accelerator)
         return credit
@@ -223,7 +221,7 @@ class GspoRun:
             if isinstance(error, NumericError) or self.accelerator.num_processes == 1:
                 self._log_texts("train", self._texts(games, self.opponent, credit.notes()))
             raise
-        row = self.session.count_step(self._sampled_at) | updates_in_one(updates)
+        row = self.session.count_step() | updates_in_one(updates)
         for hook in self.hooks:
             hook(games, credit, row)
         return row

@@ -24,7 +24,7 @@ from lib.generators.reply_cache import key_of, seed_of
 from lib.model.policy import Policy
 from lib.rewards.judge import Judge, Verdict
 from lib.rl.prompts import ChatRenderer, Prompt
-from lib.rl.tree import Group, Sampling, judged, memory_explained, sample
+from lib.rl.tree import Group, Sampling, memory_explained, sample, texts_with_verdicts
 
 EVALUATION = -1  # in place of a step
 EQUAL = 1e-9  # rewards that differ by less are a tie
@@ -214,7 +214,7 @@ def _opponent_answers(said: list[tuple[str, bool]], prompts: list[Prompt], judge
         OpponentAnswer(
             text, verdict if verdict.scored else None, "" if verdict.scored else "it could not be judged", ended
         )
-        for (text, verdict), ended in zip(judged(judge, texts, prompts, finished), finished, strict=True)
+        for (text, verdict), ended in zip(texts_with_verdicts(judge, texts, prompts, finished), finished, strict=True)
     ]
 
 

@@ -7,9 +7,9 @@ from lib.generators.openai import described
 from lib.play.loss import notes_on, policy_loss_of
 from lib.play.opponents import describe
 from lib.rl.estimate import load_of_groups
-from lib.rl.plan import stage_of, told, work_of_selfplay
-from lib.rl.preview import Known, evaluated, show, taught
-from lib.rl.prompts import filled, with_last_said
+from lib.rl.plan import stage_of, work_line, work_of_selfplay
+from lib.rl.preview import RunFacts, evaluated, show, taught
+from lib.rl.prompts import filled, with_last_content
 
 
 def preview_selfplay(config: SelfPlayConfig) -> None:
@@ -18,34 +18,34 @@ def preview_selfplay(config: SelfPlayConfig) -> None:
     show(config, lambda config, rows: [stage_of(config, rows)], load_of_groups, parts, notes_on(config))
 
 
-def _example(known: Known) -> Iterator[str]:
+def _example(facts: RunFacts) -> Iterator[str]:
     """Yields a prompt as the model reads it and, if there is a teacher, the one with a hint."""
-    config, prompts, row = known.config, known.prompts, known.rows[0]
+    config, prompts, row = facts.config, facts.prompts, facts.rows[0]
     prompt = prompts.prompt(row)
     yield f"[prompt: {len(prompt.ids)} tokens, masked]"
     yield prompts.tokenizer.decode(prompt.ids)
     yield f">>> an answer, at most {config.generation.most_tokens} tokens <<<"
     if config.teacher:
         values = {**row, "question": prompt.question, "hint": "(THE HINT)"}
-        hinted = with_last_said(prompt.messages, filled(config.prompts.hinted, values, "prompts.hinted"))
+        hinted = with_last_content(prompt.messages, filled(config.prompts.hinted, values, "prompts.hinted"))
         yield "[the prompt of a retry, masked]"
         yield prompts.tokenizer.decode(prompts.ids(hinted))
 
 
-def _plan(known: Known) -> Iterator[str]:
-    config, train, loss = known.config, known.config.train, policy_loss_of(known.config)
-    yield told(work_of_selfplay(config, known.ahead, known.held, len(known.rows)))
-    yield f"evaluation before and after training: {evaluated(config.eval, known.held)}"
+def _plan(facts: RunFacts) -> Iterator[str]:
+    config, train, loss = facts.config, facts.config.train, policy_loss_of(facts.config)
+    yield work_line(work_of_selfplay(config, facts.work_left, facts.held_out, len(facts.rows)))
+    yield f"evaluation before and after training: {evaluated(config.eval, facts.held_out)}"
     yield (
-        f"{known.ahead.stages[0].steps} steps of {train.batch_size} prompts x {train.group_size} answers, "
+        f"{facts.work_left.stages[0].steps} steps of {train.batch_size} prompts x {train.group_size} answers, "
         f"{train.minibatches * train.passes} optimizer steps in each"
     )
     yield (
         f"{train.loss}: ratio by {loss.ratio.replace('_', ' ')}, clip -{loss.clip[0]:g} +{loss.clip[1]:g}, "
         f"advantage {loss.advantage}, length norm {loss.length_norm}, KL weight {train.beta:g}"
     )
-    prompts = sum(stage.steps * stage.batch_size for stage in known.ahead.stages)
-    yield from taught(known, prompts * train.group_size * train.passes)
+    prompts = sum(stage.steps * stage.batch_size for stage in facts.work_left.stages)
+    yield from taught(facts, prompts * train.group_size * train.passes)
     if config.opponent:
         yield describe(config)
     if config.teacher:

@@ -16,8 +16,8 @@ from lib.generators.reply_cache import seed_of
 from lib.play.opponents import Game
 from lib.rewards.judge import Judge
 from lib.rl.hints import clean, leaks
-from lib.rl.prompts import ChatRenderer, Prompt, filled, with_last_said
-from lib.rl.tree import Group, judged
+from lib.rl.prompts import ChatRenderer, Prompt, filled, with_last_content
+from lib.rl.tree import Group, texts_with_verdicts
 
 TEMPERATURE = 0.6
 
@@ -108,7 +108,7 @@ class Teacher:
         values = {**group.prompt.row, "question": group.prompt.question, "attempt": attempt}
         messages = [{"role": "user", "content": filled(template, values, key)}]
         if mode == "solve":  # asked as the policy is, its system prompt included
-            messages = with_last_said(group.prompt.messages, messages[0]["content"])
+            messages = with_last_content(group.prompt.messages, messages[0]["content"])
         most = settings.max_new_tokens if mode != "solve" else self.config.generation.max_new_tokens
         seed = seed_of(self.config.seed, "teacher", mode, step, messages)
         return Request(messages, most + self.thinking.budget_tokens, TEMPERATURE, seed)
@@ -121,7 +121,7 @@ class Teacher:
             dropped = "answer"
         if not dropped:
             values = {**prompt.row, "question": prompt.question, "hint": cleaned.text}
-            messages = with_last_said(prompt.messages, filled(self.config.prompts.hinted, values, "prompts.hinted"))
+            messages = with_last_content(prompt.messages, filled(self.config.prompts.hinted, values, "prompts.hinted"))
             hinted = self.prompts.prompt_of(prompt.row, messages, prompt.number)
             if len(hinted.ids) + self.config.generation.most_tokens > self.config.model.max_seq_length:
                 dropped = "too_long"
@@ -136,7 +136,7 @@ class Teacher:
         prompt = group.prompt
         text = reply.whole(*self.thinking.tags)
         written = reply.written(*self.thinking.tags)
-        [(_, verdict)] = judged(self.judge, [written], [prompt], [reply.finished])
+        [(_, verdict)] = texts_with_verdicts(self.judge, [written], [prompt], [reply.finished])
         if verdict.scored and verdict.match:
             result.counts["solutions_right"] += 1
             result.rows.append(_row(prompt.messages, text, verdict.reward, "teacher"))

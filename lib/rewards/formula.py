@@ -25,7 +25,7 @@ from judge.parsing import (
 )
 from judge.quantities import Numeral, marked_number, numerals, plain, read_unit, same_unit
 from lib.core.errors import ConfigError
-from lib.core.killable import Died, ProcessJob, ProcessPool, Refused, Unusable
+from lib.core.killable import ProcessJob, ProcessKilled, ProcessPool, Refused, Unusable
 from lib.core.registry import Judged, register_extractor, register_matcher, register_reward
 
 _LONGEST_READ = 20_000  # characters at the end of a text: no honest answer stands further from the end
@@ -438,7 +438,7 @@ def _equivalent(prediction: str, target: str) -> bool:
         pool = _math_verify(os.getpid())
         try:
             return pool.run_now(prediction, target)
-        except (Died, Refused):
+        except (ProcessKilled, Refused):
             return False
 
 
@@ -450,7 +450,7 @@ def _math_verify(_pid: int) -> ProcessPool:
     pool = ProcessPool(EQUAL, 1, _SECONDS)
     try:
         works = pool.run_now("x + 1", "1 + x")
-    except (Died, Refused, Unusable):
+    except (ProcessKilled, Refused, Unusable):
         works = False
     if not works:
         raise ConfigError(

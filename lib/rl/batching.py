@@ -39,14 +39,14 @@ class PackedSequence:
 def sequences(
     nodes: list[Node],
     is_learned: Callable[[int], bool] = lambda answer: True,
-    pays: Callable[[int, list[int]], bool] = lambda trunk, branches: False,
+    should_share: Callable[[int, list[int]], bool] = lambda trunk, branches: False,
 ) -> list[PackedSequence]:
     """Builds `[x | y1 | retry | y2]`, or `[x | y1]` where nothing follows, so that each learned answer is scored once.
 
-    An answer that is continued is scored in the first sequence of what continues it; where the prompt that follows does
-    not continue the sampled ids (another history mode, or a cut context), both have sequences of their own. Where
-    `pays(tokens of the trunk, tokens of each branch)` says that it is cheaper, answers to one prompt branch off one
-    copy of it. Answers for which `is_learned(number)` is false have no gradient, and are context of others at most.
+    An answer that is continued is scored in the first sequence that continues it; where the next prompt does not
+    continue the sampled ids (another history mode, or a cut context), both have sequences of their own. Where
+    `should_share(tokens of the trunk, tokens of each branch)` is true, answers to one prompt branch off one copy of it.
+    Answers for which `is_learned(number)` is false have no gradient; they may be context of others.
     """
     following = {node.parent: node for node in nodes if node.parent is not None}
     result: list[PackedSequence] = []
@@ -70,7 +70,7 @@ def sequences(
                 alone += span
                 if after:
                     add(after, ())
-        result.extend(_alone(prompt, alone, pays, spans))
+        result.extend(_alone(prompt, alone, should_share, spans))
 
     for node in nodes:
         if node.parent is None:
@@ -79,11 +79,11 @@ def sequences(
 
 
 def _alone(
-    prompt: list[int], answers: list[Span], pays: Callable[[int, list[int]], bool], spans: tuple[Span, ...]
+    prompt: list[int], answers: list[Span], should_share: Callable[[int, list[int]], bool], spans: tuple[Span, ...]
 ) -> list[PackedSequence]:
     """Builds `[prompt | answer]` of answers that nothing continues; `spans` of the prompt are trained once."""
     trunk, lengths = len(prompt), [len(answer.ids) - 1 for answer in answers]
-    if len(answers) > 1 and pays(trunk, lengths):
+    if len(answers) > 1 and should_share(trunk, lengths):
         starts = accumulate(lengths, initial=trunk)
         branches = [replace(answer, start=start) for answer, start in zip(answers, starts, strict=False)]
         together = prompt + [token for answer in answers for token in answer.ids[:-1]]
@@ -124,13 +124,13 @@ def evened(
     batches: Iterable[MicroBatch], pad_id: int, device: torch.device, accelerator: Accelerator
 ) -> Iterator[MicroBatch]:
     """Yields the micro-batches, and empty ones until all processes have had as many."""
-    mine = list(batches)
-    missing = highest(len(mine), accelerator) - len(mine)  # before the first: then all compute together
-    nothing = torch.zeros(0, dtype=torch.long, device=device)
+    local = list(batches)
+    missing = highest(len(local), accelerator) - len(local)  # before the first: then all compute together
+    empty = torch.zeros(0, dtype=torch.long, device=device)
     ids = torch.full((1, 1), pad_id, device=device)
-    yield from mine
+    yield from local
     for _ in range(missing):
-        yield MicroBatch(Inputs(ids, torch.zeros_like(ids), nothing, nothing), nothing, nothing)
+        yield MicroBatch(Inputs(ids, torch.zeros_like(ids), empty, empty), empty, empty)
 
 
 def _packed(rows: list[PackedSequence], width: int, pad_id: int, device: torch.device) -> MicroBatch:

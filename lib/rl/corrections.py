@@ -15,7 +15,7 @@ from engine import Completion
 from lib.core.config import Generation, Prompts
 from lib.core.errors import ConfigError
 from lib.core.registry import did_you_mean
-from lib.rl.feedback.contract import Feedback, Written
+from lib.rl.feedback.contract import Feedback, JudgedAnswer
 from lib.rl.prompts import NOT_DRAWN, Choice, Prompt, columns_of, filled
 from lib.rl.reviews import RIGHT, Review, review_of
 from lib.text.templates import Outside, render, with_system
@@ -40,14 +40,14 @@ class CorrectionPrompts:
         self.limits = limits
         self.template_kwargs = template_kwargs or {}
         self.outside = Outside(tokenizer, self.template_kwargs)
-        written = {name: getattr(prompts, name) for name in ("system", "user", "self_correction")}
-        self.outside.refuse_controls({f"prompts.{name}": text for name, text in written.items()})
+        texts = {name: getattr(prompts, name) for name in ("system", "user", "self_correction")}
+        self.outside.refuse_controls({f"prompts.{name}": text for name, text in texts.items()})
         self.retry_ids = self._after_attempt(prompts.self_correction)
         self.longest_retry = len(self.retry_ids)  # most tokens between an answer and the next one
         if feedback is not None and prompts.reviewed_by:  # what is said is known, and must not be cut
             self.outside.refuse_controls({"prompts.self.ask": prompts.self.ask})
-            asked = filled(prompts.self.ask, {"self_correction": prompts.self_correction}, "prompts.self.ask")
-            self.longest_retry = max(self.longest_retry, len(self._after_attempt(asked)))
+            check = filled(prompts.self.ask, {"self_correction": prompts.self_correction}, "prompts.self.ask")
+            self.longest_retry = max(self.longest_retry, len(self._after_attempt(check)))
         elif feedback is not None:
             self.longest_retry += prompts.feedback_tokens
         room = limits.max_prompt_length_attempt2 - limits.max_prompt_length_attempt1 - self.longest_retry
@@ -75,23 +75,23 @@ class CorrectionPrompts:
         plain.feedback, plain.stop, plain.longest_retry = None, "never", len(self.retry_ids)
         return plain
 
-    def after(self, written: Sequence[Written]) -> list[Prompt | None]:
+    def after(self, answers: Sequence[JudgedAnswer]) -> list[Prompt | None]:
         """Returns the prompt that follows each judged answer; None after one that the rule makes the last."""
-        ends = [self._is_last(answer) for answer in written]
-        left = [answer for answer, is_end in zip(written, ends, strict=True) if not is_end]
+        ends = [self._is_last(answer) for answer in answers]
+        left = [answer for answer, is_end in zip(answers, ends, strict=True) if not is_end]
         messages = iter(self.feedback.after(left) if self.feedback else [None] * len(left))
         return [
             None if is_end else self.next_prompt(answer.prompt, answer.completion, next(messages), self._review(answer))
-            for answer, is_end in zip(written, ends, strict=True)
+            for answer, is_end in zip(answers, ends, strict=True)
         ]
 
-    def _is_last(self, answer: Written) -> bool:
+    def _is_last(self, answer: JudgedAnswer) -> bool:
         """True if the rule ends a chat after an attempt, or after the check of one."""
         if answer.prompt.review is None:
             return self.stop == "verdict" and answer.verdict.match
         return self.stop == "self" and answer.verdict.answer == RIGHT
 
-    def _review(self, answer: Written) -> Review | None:
+    def _review(self, answer: JudgedAnswer) -> Review | None:
         """Returns the review that follows an attempt; None where an attempt follows."""
         is_reviewed = self.feedback is not None and self.prompts.reviewed_by and answer.prompt.review is None
         return review_of(self.prompts, answer.verdict) if is_reviewed else None
@@ -107,16 +107,16 @@ class CorrectionPrompts:
 
         `feedback` is the user's message in place of `prompts.self_correction`; it may ask for a `review` instead.
         """
-        turn, told = prompt.turn + 1, ""
+        turn, message = prompt.turn + 1, ""
         retry = self.retry_ids
         if feedback is not None:
-            told = self._fitting(feedback)
-            retry = self._after_attempt(told)
-        known = "" if self.prompts.reviewed_by else told  # the same after all attempts
+            message = self._fitting(feedback)
+            retry = self._after_attempt(message)
+        logged_feedback = "" if self.prompts.reviewed_by else message  # the same after all attempts
         attempt = prompt.attempt + (review is None)
-        prompt = replace(prompt, attempt=attempt, turn=turn, review=review, feedback=known)
+        prompt = replace(prompt, attempt=attempt, turn=turn, review=review, feedback=logged_feedback)
         if self.prompts.history != "full":
-            ids, cut = self._rendered_anew(prompt.row, completion, told or self.prompts.self_correction)
+            ids, cut = self._rendered_anew(prompt.row, completion, message or self.prompts.self_correction)
             return replace(prompt, ids=ids, continues=False, cut=cut)
         room = self._most(turn) - len(prompt.ids) - len(retry)
         if len(completion.ids) > room:
@@ -195,12 +195,12 @@ class CorrectionPrompts:
         return kept + ("" if template_keeps else "; the chat template by itself would drop the reasoning")
 
     def _first_messages(self, row: dict) -> list[dict]:
-        known = set(row)
+        columns = set(row)
         for name in columns_of(self.prompts.user):
-            if name not in known:
+            if name not in columns:
                 raise ConfigError(
-                    f"prompts.user: the data has no column '{name}'{did_you_mean(name, known)} "
-                    f"Columns: {', '.join(sorted(known))}"
+                    f"prompts.user: the data has no column '{name}'{did_you_mean(name, columns)} "
+                    f"Columns: {', '.join(sorted(columns))}"
                 )
         return self._turns(self.question(row))
 
@@ -211,8 +211,8 @@ class CorrectionPrompts:
         """Returns the template's text before and after attempt 1 in a chat that goes on with `message`."""
         correction = {"role": "user", "content": message}
         rendered = self._render([*first, {"role": "assistant", "content": PLACEHOLDER}, correction])
-        before, found, after = rendered.rpartition(PLACEHOLDER)
-        if not found:
+        before, mark, after = rendered.rpartition(PLACEHOLDER)
+        if not mark:
             raise ConfigError(
                 "model.chat_template: it drops earlier assistant turns, so attempt 2 would not see attempt 1; "
                 "give another template"

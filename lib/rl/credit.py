@@ -1,7 +1,7 @@
 """Credit assignment: the advantage of each answer of a step, the weights of its tokens, and which have a gradient.
 
-`credit_of` makes the columns of a step and `weighted` the weights of its tokens. What only some configs want, such as
-minibatches or a teacher, is a function from credit to credit that these add.
+`credit_of` makes the columns of a step, `with_token_weights` those of its tokens. What only some configs want, such as
+minibatches or a teacher, is a function from credit to credit that these configs add.
 """
 
 from collections.abc import Iterable, Sequence
@@ -48,14 +48,14 @@ class Credit:
         return self.length.cumsum(0) - self.length
 
     @property
-    def is_taught(self) -> torch.Tensor:
+    def has_signal(self) -> torch.Tensor:
         """True for each answer that has an advantage or a teacher, (n,) bool; others have a KL at most."""
         return (self.advantage != 0) | (self.teacher_weight != 0)
 
     @cached_property
     def learned(self) -> list[bool]:
         """True for each answer that has a gradient; the others need no forward."""
-        return (self.counts & (self.is_taught | (self.kl_weight != 0)) & (self.importance > 0)).tolist()
+        return (self.counts & (self.has_signal | (self.kl_weight != 0)) & (self.importance > 0)).tolist()
 
     def tokens_of(self, batch: MicroBatch) -> torch.Tensor:
         """Returns the indices of a micro-batch's tokens in the concatenation of all answers' tokens, (N,)."""
@@ -76,7 +76,7 @@ class Credit:
         return bool(((self.advantage != 0) & ~self.off_policy)[self.learned_in(part)].any())
 
 
-def is_whole(answer: Answer, mask_truncated: bool) -> bool:
+def is_counted(answer: Answer, mask_truncated: bool) -> bool:
     """True if an answer counts: it was judged, and not truncated if `mask_truncated` is on."""
     return answer.verdict.scored and (answer.completion.finished or not mask_truncated)
 
@@ -273,7 +273,7 @@ def credit_of(
     )
 
 
-def weighted(
+def with_token_weights(
     credit: Credit, norm: str, budgets: tuple[int, ...], accelerator: Accelerator, below: tuple[int, ...] = (1,)
 ) -> Credit:
     """Weighs tokens by length, and answers by the last answers below them; counts the latter, of full trees.
@@ -286,10 +286,10 @@ def weighted(
     # 1 / (P K1 K2) times the sum over answers of `below` * length weight * loss of the answer
     weight = torch.zeros_like(credit.weight)
     for turn, (budget, leaves) in enumerate(zip(budgets, below, strict=True), start=1):
-        own = credit.turn == turn
-        every_length = collect((credit.length * credit.counts)[credit.in_means & own].tolist(), accelerator)
-        every_length = torch.tensor(every_length, dtype=weight.dtype, device=weight.device)
-        weight[own] = leaves * length_weights(norm, credit.length[own], budget, every_length)
+        in_turn = credit.turn == turn
+        lengths = collect((credit.length * credit.counts)[credit.in_means & in_turn].tolist(), accelerator)
+        lengths = torch.tensor(lengths, dtype=weight.dtype, device=weight.device)
+        weight[in_turn] = leaves * length_weights(norm, credit.length[in_turn], budget, lengths)
     roots = sum(collect([int((credit.in_means & (credit.turn == 1)).sum())], accelerator))
     return replace(credit, weight=weight * credit.weight, divisor=float(max(1, below[0] * roots)))
 
@@ -301,15 +301,15 @@ def scaled_by_role(credit: Credit, accelerator: Accelerator) -> Credit:
     """Divides advantages by the standard deviation of those of their role, attempts or reviews, on all processes."""
     advantage = credit.advantage.clone()
     is_attempt = torch.tensor([node.is_attempt for node in credit.nodes for _ in node.numbers], device=advantage.device)
-    for own in (credit.counts & is_attempt, credit.counts & ~is_attempt):
-        values = collect(advantage[own].tolist(), accelerator)
+    for of_role in (credit.counts & is_attempt, credit.counts & ~is_attempt):
+        values = collect(advantage[of_role].tolist(), accelerator)
         spread = pstdev(values) if values else 0.0
         if spread > SMALLEST_SPREAD:
-            advantage[own] /= spread
+            advantage[of_role] /= spread
     return replace(credit, advantage=advantage)
 
 
-def taught(credit: Credit, weights: list[float], reward_weight: float) -> Credit:
+def with_teacher(credit: Credit, weights: list[float], reward_weight: float) -> Credit:
     """Adds the weights of a KL to a teacher, by number of the answer, and weighs rewards against it."""
     teacher_weight = torch.tensor(weights, device=credit.weight.device)
     return replace(credit, advantage=reward_weight * credit.advantage, teacher_weight=teacher_weight)
@@ -339,7 +339,7 @@ def kl_sampled(credit: Credit, share: float, generator: torch.Generator, acceler
     for node in credit.nodes:
         first += [number if node.parent is None else first[node.parent] for number in node.numbers]
     branch = torch.tensor(first, device=credit.tree.device).unique(return_inverse=True)[1]
-    is_paid = sum_by(credit.is_taught.long(), branch) > 0
+    is_paid = sum_by(credit.has_signal.long(), branch) > 0
     before, total = before_mine(len(is_paid), accelerator)
     drawn = torch.rand(total, generator=generator, device=branch.device)[before:][: len(is_paid)] < share
     importance = torch.where(is_paid, 1.0, drawn / share)[branch]

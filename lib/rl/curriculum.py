@@ -1,4 +1,4 @@
-"""Draws the prompts of a step: shuffled, or by their outcomes so far; easy ones at first; some again, from a buffer.
+"""Curricula and replay: draws prompts shuffled, or by pass rate, from an easy pool at first, or from a replay buffer.
 
 All processes draw and note the same, so that their choices agree.
 """
@@ -87,7 +87,7 @@ class Sampler:
 
 
 class WeightedSampler:
-    """Chooses rows whose answers are likely to differ in reward, because groups with equal rewards teach nothing.
+    """Draws rows whose answers are likely to differ in reward, because groups with equal rewards teach nothing.
 
     A row's weight is floor + (1 - floor) * 4 p (1 - p), times 2 - p where the opponent solved it. Its
     pass rate p starts at one half, moves with each outcome, and decays back, since the policy changes meanwhile. The
@@ -117,8 +117,8 @@ class WeightedSampler:
 
     def pass_rate(self, row: int) -> float:
         """Returns the current estimate of a row's pass rate, decayed towards one half since its last outcome."""
-        known, at, _ = self.rows[row]
-        return 0.5 + (known - 0.5) * exp((at - self.drawn) / (self.size * FORGET_AFTER))
+        estimate, at, _ = self.rows[row]
+        return 0.5 + (estimate - 0.5) * exp((at - self.drawn) / (self.size * FORGET_AFTER))
 
     def note(self, row: int, pass_rate: float | None, opponent_is_right: bool | None = None) -> None:
         """Records the outcome of a row; a side that could not be judged changes nothing."""
@@ -139,10 +139,10 @@ class WeightedSampler:
 
     def load_state_dict(self, state: dict) -> None:
         """Resumes exactly where `state_dict` was taken; if config or data changed since, with what still holds."""
-        if "rows" in state:  # else it is that of another sampler
+        if "rows" in state:  # otherwise the state is another sampler's
             self.drawn = state["drawn"]
-            known = [tuple(row) for row in state["rows"][: self.size]]
-            self.rows = known + self.rows[len(known) :]
+            restored = [tuple(row) for row in state["rows"][: self.size]]
+            self.rows = restored + self.rows[len(restored) :]
 
 
 class Curriculum:
@@ -168,36 +168,35 @@ class Curriculum:
 
     @property
     def reads_outcomes(self) -> bool:
-        """True if outcomes decide anything, or are in the metrics; otherwise they need not be worked out."""
+        """True if outcomes choose prompts or are in the metrics; otherwise no one computes them."""
         return self.chooses or self.settings.easy_pool is not None
 
     @property
     def epochs(self) -> float:
-        """Returns the number of passes over the training rows so far, those of the easy pool and replay aside."""
+        """Returns the number of passes over the training rows so far, without the easy pool and replay."""
         return self._order.epochs
 
     def draw(
         self, step: int, wanted: int, rounds: int, accelerator: Accelerator,
-        answer: Callable[[list[Choice], int], list[Result]], tells: Callable[[list[Result]], list[bool]],
+        answer: Callable[[list[Choice], int], list[Result]], have_signal: Callable[[list[Result]], list[bool]],
     ) -> list[Result]:  # fmt: skip
         """Draws `wanted` prompts, and returns the results of `answer` on this process's share, one per prompt.
 
-        `answer` also gets the place of the first of them among all prompts that were drawn with them.
-        Up to `rounds` times, further prompts are added for those without a training signal, until `wanted` have one:
-        `tells` gets the results so far and tells which have one.
+        `answer` also gets the place of its first prompt among all prompts of the draw. Up to `rounds` times, draws
+        further prompts for those without a training signal, until `wanted` have one; `have_signal` says which do.
         """
-        answered: list[Result] = []
+        results: list[Result] = []
         missing = wanted
         for round_ in range(1 + rounds):
             drawn = self.take(missing, step)
-            own = part_of(len(drawn), accelerator)  # of a further round perhaps nothing
-            answered += answer(drawn[own.start : own.stop] if round_ else share(drawn, accelerator), own.start)
+            local = part_of(len(drawn), accelerator)  # of a further round perhaps nothing
+            results += answer(drawn[local.start : local.stop] if round_ else share(drawn, accelerator), local.start)
             if round_ == rounds:
                 break
-            missing = wanted - sum(collect(tells(answered), accelerator))
+            missing = wanted - sum(collect(have_signal(results), accelerator))
             if missing <= 0:
                 break
-        return answered
+        return results
 
     def take(self, count: int, step: int) -> list[Choice]:
         """Draws the prompts of a step; `step` counts the training steps before it."""
@@ -230,22 +229,22 @@ class Curriculum:
             if replay is None or settings is None or outcome.pass_rate is None:
                 continue
             value = _VALUES[settings.value](outcome)
-            known = outcome.choice.entry if outcome.choice.entry is not None else replay.find(outcome.key)
-            if known is not None:
-                replay.credit(known, value)
+            entry = outcome.choice.entry if outcome.choice.entry is not None else replay.find(outcome.key)
+            if entry is not None:
+                replay.credit(entry, value)
             elif value > 0:
                 replay.add(outcome.key, row, value)
 
     def numbers(self) -> dict[str, float]:
         """Returns the metrics of a step: the epoch, prompts by source, and how many of each had something to teach."""
-        found: dict[str, float] = {"epoch": self.epochs}
+        numbers: dict[str, float] = {"epoch": self.epochs}
         for source in ("data", "easy", "replay") if self._last and (self._easy or self._replay is not None) else ():
-            found[f"curriculum/{source}"] = fmean(outcome.choice.source == source for outcome in self._last)
+            numbers[f"curriculum/{source}"] = fmean(outcome.choice.source == source for outcome in self._last)
             if teaches := [outcome.advantage > 0 for outcome in self._last if outcome.choice.source == source]:
-                found[f"curriculum/teaching_{source}"] = fmean(teaches)
+                numbers[f"curriculum/teaching_{source}"] = fmean(teaches)
         if self._replay is not None:
-            found |= {f"replay/{name}": value for name, value in self._replay.numbers().items()}
-        return found
+            numbers |= {f"replay/{name}": value for name, value in self._replay.numbers().items()}
+        return numbers
 
     def state_dict(self) -> dict[str, Any]:
         """Returns everything that changes."""
@@ -255,7 +254,7 @@ class Curriculum:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Resumes exactly where `state_dict` was taken; if config or data changed since, with what still holds."""
-        if "taken" not in state:  # of an older version, which had nothing but an order
+        if "taken" not in state:  # of an older version, which saved an order alone
             state = {"taken": 0, "order": state, "easy": {}, "easy_rows": []}
         self._taken = state["taken"]
         if state["easy_rows"] == self._easy:  # otherwise places are those of other rows
@@ -283,7 +282,7 @@ def outcomes_of(trees: list[Group], credit: Credit) -> list[PromptOutcome]:
 
 
 def _outcome(choice: Choice, parts: list[_Part], key: str) -> PromptOutcome:
-    """Returns the outcome of groups. What the policy did not write now says nothing about it, and is left out."""
+    """Returns the outcome of groups, without the answers that an earlier policy or the reference model wrote."""
     ours = [part for part in parts if not part[0].is_context]
     attempts = [group for group, _ in ours if group.role == ATTEMPT]
     judged = [[answer.verdict for answer in group.answers if answer.verdict.scored] for group in attempts]
@@ -321,11 +320,11 @@ def easy_rows(pool: EasyPool | None, rows: list[dict]) -> set[int]:
     """Returns the rows of an easy pool by index. Raises ConfigError where no row is easy, or every one."""
     if pool is None:
         return set()
-    known = {column for row in rows for column in row}
-    if pool.column not in known:
+    columns = {column for row in rows for column in row}
+    if pool.column not in columns:
         raise ConfigError(
-            f"curriculum.easy_pool.column: the data has no column '{pool.column}'{did_you_mean(pool.column, known)} "
-            f"Columns: {', '.join(sorted(known))}"
+            f"curriculum.easy_pool.column: the data has no column '{pool.column}'{did_you_mean(pool.column, columns)} "
+            f"Columns: {', '.join(sorted(columns))}"
         )
     easy = {i for i, row in enumerate(rows) if row.get(pool.column) in pool.values}
     if not easy or len(easy) == len(rows):

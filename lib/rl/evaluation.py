@@ -1,21 +1,20 @@
-"""Held-out accuracy, each with a 95 % interval: of both attempts, with delta, i->c and c->i; of single answers, pass@k.
+"""Held-out accuracy with 95 % intervals: of all attempts, with delta, i->c and c->i, or of single answers, with pass@k.
 
-What is reported and what training chooses by are measured on different questions: of many evaluations the best one is
-lucky too, and its luck must not be reported. `selection` of a row has the latter, with the accuracy of every prompt.
+Training selects by other questions than those that are reported: the best of many evaluations is lucky too, and its
+luck must not be reported. `selection` of a row has the accuracy on the former, with that of every prompt.
 
-A question is one witness, however often it is asked: the samples of it, and rows that ask the same, are one cluster of
-every interval and of `mcnemar_p`. `per_question` counts the answers to each question, those that were right and those
-that a revision spoiled, in the order in which the questions come first: two evaluations of the same rows are compared
-by it, in pairs (pages/paired.py, lib/rl/watch.py).
+All samples of a question, and all rows that ask it, are one cluster of every interval and of `mcnemar_p`.
+`per_question` counts the answers to each question, the right ones, and those that a revision spoiled, in the order of
+first appearance. Comparisons of two evaluations pair their questions by it (pages/paired.py, lib/rl/watch.py).
 
-A revision is worth something only if it beats another first attempt, which costs as much: after a wrong attempt 1,
-`revised_after_wrong` is how often its revision is right, and `fresh_after_wrong` how often the other first attempts to
-the same question are. Both are there where sampled answers give such others.
+A revision is worth something only if it beats another first attempt, which costs as much: `revised_after_wrong` is the
+share of right revisions of wrong first attempts, `fresh_after_wrong` that of the other first attempts to the same
+questions. A row has both if answers are sampled.
 
-What an oracle's stop gives to any policy is no merit of its training: `acc_if_stopped` is the accuracy of the same
-samples if the first right attempt of a chat were its last one. For two attempts that is `acc_attempt2` + `c_to_i`.
+Any policy gains from an oracle that stops it in time: `acc_if_stopped` is the accuracy of the same samples if the first
+right attempt of a chat were its last one. For two attempts that is `acc_attempt2` + `c_to_i`.
 
-Accuracy is exact match of answers that stand in their place, never shaped reward. i->c and c->i are fractions of all
+Accuracy is exact match of answers in the declared format, never shaped reward. i->c and c->i are fractions of all
 answers, so that delta = i->c - c->i (SCoRe, arXiv 2409.12917, section 3).
 """
 
@@ -40,8 +39,8 @@ from lib.rl.tree import Answer, Group, Renderer, Sampling, attempts_in, paths, s
 from lib.run.distributed import collect, highest, part_of, share
 
 ROWS_AT_ONCE = 512  # prompts that are answered together
-Asked = TypeVar("Asked")
-Answered = TypeVar("Answered")
+Row = TypeVar("Row")
+Result = TypeVar("Result")
 COLUMNS = ("match", "reward", "length", "truncated", "well_formed", "changed", "unscored", "repeated")  # of `Answers`
 MEANS = ("reward", "length", "truncated")  # of each attempt, without an interval
 
@@ -90,14 +89,14 @@ def evaluate(
 
 
 def in_parts(
-    answer: Callable[[list[Asked], torch.Generator, Callable[[], None], int], list[Answered]],
-    rows: list[Asked],
+    answer: Callable[[list[Row], torch.Generator, Callable[[], None], int], list[Result]],
+    rows: list[Row],
     seed: int,
     device: torch.device,
     accelerator: Accelerator,
     per_row: int,
     on_progress: Callable[[int, int], None],
-) -> list[Answered]:
+) -> list[Result]:
     """Returns the results of `answer` on this process's share of the rows, called with ROWS_AT_ONCE rows at a time.
 
     `answer` gets the place of its first row among all rows, and calls the argument before it after each of a row's
@@ -105,30 +104,30 @@ def in_parts(
     own, in the same state: an evaluation never changes the random state of training, and what is drawn for a row
     depends on its place alone. Raises Left if a signal has asked the run to stop and it may be left here.
     """
-    mine, first = share(rows, accelerator), part_of(len(rows), accelerator).start
-    answered: list[Answered] = []
+    local_rows, first = share(rows, accelerator), part_of(len(rows), accelerator).start
+    results: list[Result] = []
     is_left = False
-    written = count(1)
+    completions = count(1)
 
-    def on_written() -> None:
-        on_progress(next(written) // per_row, len(mine))
+    def on_completion() -> None:
+        on_progress(next(completions) // per_row, len(local_rows))
 
     try:
-        for start in range(0, len(mine), ROWS_AT_ONCE):
+        for start in range(0, len(local_rows), ROWS_AT_ONCE):
             give_way()
             generator = torch.Generator(device).manual_seed(seed)
-            answered += answer(mine[start : start + ROWS_AT_ONCE], generator, on_written, first + start)
+            results += answer(local_rows[start : start + ROWS_AT_ONCE], generator, on_completion, first + start)
     except Left:
         is_left = True
     if highest(int(is_left), accelerator):  # all processes leave together: the next step is collective
         raise Left
-    return answered
+    return results
 
 
 def group_of(questions: Sequence[Hashable]) -> np.ndarray:
     """Returns the index of each question, numbered from 0 in order of first appearance, (n,)."""
-    known: dict[Hashable, int] = {}
-    return np.array([known.setdefault(question, len(known)) for question in questions])
+    index: dict[Hashable, int] = {}
+    return np.array([index.setdefault(question, len(index)) for question in questions])
 
 
 def standing(path: Sequence[tuple[Group, Answer]], attempts: int) -> list[Answer]:
@@ -138,16 +137,16 @@ def standing(path: Sequence[tuple[Group, Answer]], attempts: int) -> list[Answer
 
 
 def _numbers(path: tuple[tuple[Group, Answer], ...], attempts: int) -> tuple:
-    asked, answers = path[0][0].prompt, standing(path, attempts)
+    prompt, answers = path[0][0].prompt, standing(path, attempts)
     verdicts = [answer.verdict for answer in answers]
-    written = [answer.completion for answer in attempts_in(path)]
-    unwritten = attempts - len(written)
+    completions = [answer.completion for answer in attempts_in(path)]
+    missing = attempts - len(completions)
     return (
-        key_of(asked.messages or asked.ids),
+        key_of(prompt.messages or prompt.ids),
         [verdict.match for verdict in verdicts],
         [verdict.reward for verdict in verdicts],
-        [len(completion.ids) for completion in written] + [0] * unwritten,
-        [not completion.finished for completion in written] + [False] * unwritten,
+        [len(completion.ids) for completion in completions] + [0] * missing,
+        [not completion.finished for completion in completions] + [False] * missing,
         [verdict.well_formed for verdict in verdicts],
         attempts > 1 and not verdicts[-1].unchanged_from(verdicts[-2]),
         not all(verdict.scored for verdict in verdicts),
@@ -159,7 +158,7 @@ def _numbers(path: tuple[tuple[Group, Answer], ...], attempts: int) -> tuple:
 
 
 def _reviewed(attempt: Answer, review: Answer) -> tuple[bool, bool | None, int]:
-    """Returns of a review: is the attempt right, is the judgement, None if there is none to make; and its tokens."""
+    """Returns whether the attempt and its judgement are right, None without a judgement, and the review's tokens."""
     is_judged = "judgement" in review.verdict.components and review.verdict.scored
     return attempt.verdict.match, review.verdict.match if is_judged else None, len(review.completion.ids)
 
@@ -215,26 +214,27 @@ def _corrections(answers: Answers, per_question: dict[str, list[int]], temperatu
 
 def _repeats(answers: Answers) -> dict:
     """Returns how often an attempt after a wrong one gives an answer that its chat had before; attempts per chat."""
-    written = np.asarray(answers.length) > 0
-    is_again = written[1:] & ~answers.match[:-1]  # (T - 1, n)
+    is_written = np.asarray(answers.length) > 0
+    is_again = is_written[1:] & ~answers.match[:-1]  # (T - 1, n)
     group = np.broadcast_to(answers.group, is_again.shape)[is_again]
     repeats = rate("repeat_rate", np.asarray(answers.repeated)[1:][is_again].astype(float), group)
-    return repeats | {"attempts": float(written.sum(axis=0).mean())}
+    return repeats | {"attempts": float(is_written.sum(axis=0).mean())}
 
 
 def _reviews(answers: Answers) -> dict:
-    """Returns how often the policy judges its attempts rightly: all, right ones, wrong ones; {} without reviews.
+    """Returns the policy's accuracy as a judge of its attempts: all, right and wrong ones; {} without reviews.
 
-    Who finds everything right, or everything wrong, has 1 in one of the two and 0 in the other.
+    A policy that calls every attempt right, or every one wrong, has 1 in one of the last two and 0 in the other.
     """
-    told = [(group, *row) for group, own in zip(answers.group.tolist(), answers.reviews, strict=False) for row in own]
-    if not told:
+    chats = zip(answers.group.tolist(), answers.reviews, strict=False)
+    reviews = [(group, *review) for group, chat in chats for review in chat]
+    if not reviews:
         return {}
-    row = {"length_review": float(np.mean([tokens for *_, tokens in told]))}
-    judged = [(group, is_right, float(said)) for group, is_right, said, _ in told if said is not None]
+    row = {"length_review": float(np.mean([tokens for *_, tokens in reviews]))}
+    judged = [(group, is_right, float(verdict)) for group, is_right, verdict, _ in reviews if verdict is not None]
     for name, wanted in (("acc_check", (True, False)), ("acc_check_right", (True,)), ("acc_check_wrong", (False,))):
-        own = [(group, said) for group, is_right, said in judged if is_right in wanted]
-        values, groups = np.array([said for _, said in own]), np.array([group for group, _ in own])
+        counted = [(group, verdict) for group, is_right, verdict in judged if is_right in wanted]
+        values, groups = np.array([verdict for _, verdict in counted]), np.array([group for group, _ in counted])
         row |= rate(name, values, groups) if judged else {}
     return row
 
@@ -295,14 +295,14 @@ def _counts(answers: Answers) -> dict[str, Any]:
 
 def _by_task(answers: Answers) -> dict[str, Any]:
     """Returns the accuracies of each task; {} where all rows are judged alike."""
-    found = {}
+    accuracies = {}
     for task in sorted(set(answers.task) - {""}):
-        own = np.array(answers.task) == task
-        group = group_of(answers.group[own].tolist())
-        found[task] = {"n": int(own.sum())}
+        of_task = np.array(answers.task) == task
+        group = group_of(answers.group[of_task].tolist())
+        accuracies[task] = {"n": int(of_task.sum())}
         for name, values in _right(answers).items():
-            found[task] |= rate(name, values[own], group)
-    return {"by_task": found} if found else {}
+            accuracies[task] |= rate(name, values[of_task], group)
+    return {"by_task": accuracies} if accuracies else {}
 
 
 def _accuracies(answers: Answers) -> dict[str, Any]:
@@ -310,11 +310,11 @@ def _accuracies(answers: Answers) -> dict[str, Any]:
             for key, number in rate(name, values, answers.group).items()}  # fmt: skip
 
 
-def _games(games: list[tuple[bool | None, bool | None]], asked: np.ndarray) -> dict:
-    """Summarises the games, one per row; `asked` holds the indices of their questions."""
-    known = np.array([mine is not None and theirs is not None for mine, theirs in games])
-    mine, theirs = np.array(games, dtype=float)[known].reshape(-1, 2).T
-    group, decisive = asked[known], mine != theirs
+def _games(games: list[tuple[bool | None, bool | None]], questions: np.ndarray) -> dict:
+    """Summarises the games, one per row; `questions` holds the indices of their questions."""
+    is_played = np.array([mine is not None and theirs is not None for mine, theirs in games])
+    mine, theirs = np.array(games, dtype=float)[is_played].reshape(-1, 2).T
+    group, decisive = questions[is_played], mine != theirs
     wins, losses = int((mine > theirs).sum()), int((mine < theirs).sum())
     row: dict[str, Any] = {
         "games": len(group),
@@ -329,10 +329,10 @@ def _games(games: list[tuple[bool | None, bool | None]], asked: np.ndarray) -> d
 
 def pass_at_k(answers: Answers, samples: int) -> list[dict]:
     """Estimates the chance that one of k first attempts is right, k = 1, 2, 4, ... up to `samples`, with intervals."""
-    rows, right, asked = [], answers.match[0].reshape(-1, samples), answers.group[::samples]
+    rows, right, questions = [], answers.match[0].reshape(-1, samples), answers.group[::samples]
     for k in doublings(samples):
         chances = [stats.pass_at_k(samples, count, k) for count in right.sum(axis=1).astype(int).tolist()]
-        interval = stats.rate_interval(chances, asked.tolist(), most=len(chances) * (samples // k))
+        interval = stats.rate_interval(chances, questions.tolist(), most=len(chances) * (samples // k))
         rows.append({"k": k, "pass": float(np.mean(chances)), "pass_ci95": list(interval)})
     return rows
 

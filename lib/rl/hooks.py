@@ -51,9 +51,9 @@ def show(session: Session, trees: list[Any], credit: Credit, row: dict[str, Any]
         session.screen.say(text)
     session.steps_done += 1
     pace = (time.monotonic() - session.started) / session.steps_done  # evaluations and checkpoints included
-    session.screen.step(row, pace * sum(session.ahead().steps.values()))
+    session.screen.step(row, pace * sum(session.work_left().steps.values()))
 
 
 def watch(session: Session, trees: list[Any], credit: Credit, row: dict[str, Any]) -> None:
     """Passes the row to the watch, which may raise alarms."""
-    session.heed(session.watch.step(row))
+    session.handle_alarms(session.watch.step(row))

@@ -1,4 +1,4 @@
-"""Groups as rows of the logs: every text for generations.jsonl, every answer and step in numbers for metrics.jsonl."""
+"""Rows of the logs: the texts of groups for generations.jsonl, the numbers of answers and steps for metrics.jsonl."""
 
 from collections.abc import Iterable, Mapping
 from math import isfinite
@@ -39,7 +39,7 @@ def texts_of(group: Group, notes: Notes = NO_NOTES) -> list[dict[str, Any]]:
 def rows_of(tree: Group, target: Any, notes: Notes = NO_NOTES) -> list[dict[str, Any]]:
     """Returns a row for each path of a tree, with all of its attempts: `attempt1`, `match1`, and so on.
 
-    What belongs to a review has its name: `check1`, `check_match1`.
+    Columns of a review begin with its role: `check1`, `check_match1`.
     """
     rows = []
     for path in paths(tree):
@@ -47,10 +47,10 @@ def rows_of(tree: Group, target: Any, notes: Notes = NO_NOTES) -> list[dict[str,
         number = 0
         for group, answer in path:
             number += group.role == ATTEMPT
-            told = _text_of(answer, notes) | {"match": answer.verdict.match}
-            told |= {"feedback": group.prompt.feedback} if group.prompt.feedback else {}
+            part = _text_of(answer, notes) | {"match": answer.verdict.match}
+            part |= {"feedback": group.prompt.feedback} if group.prompt.feedback else {}
             prefix = "" if group.role == ATTEMPT else f"{group.role}_"
-            row |= {f"{group.role if name == 'text' else prefix + name}{number}": value for name, value in told.items()}
+            row |= {f"{group.role if name == 'text' else prefix + name}{number}": value for name, value in part.items()}
         rows.append(row)
     return rows
 
@@ -72,7 +72,7 @@ def _text_of(answer: Answer, notes: Notes) -> dict[str, Any]:
 def numbers_of(
     answer: Answer, thinking: Thinking | None = None, tokenizer: Any = None
 ) -> dict[str, float | bool | None]:
-    """Returns the metrics of an answer, no reward if it was not judged. With `thinking`, counts reasoning apart."""
+    """Returns the metrics of an answer, without a reward if it was not judged; `thinking`: counts reasoning tokens."""
     verdict = answer.verdict
     numbers = {
         "reward": verdict.reward if verdict.scored else None,
@@ -117,9 +117,9 @@ def means_of(rows: Iterable[dict[str, float | None]]) -> dict[str, float]:
     means = {}
     for name in sorted({name for row in rows for name in row}):
         task = name.rpartition("/")[0]
-        own = rows if "/" not in task else [row for row in rows if any(key.rpartition("/")[0] == task for key in row)]
+        used = rows if "/" not in task else [row for row in rows if any(key.rpartition("/")[0] == task for key in row)]
         absent = 0.0 if name.startswith("reward/") else None
-        values = [value for row in own if (value := row.get(name, absent)) is not None]
+        values = [value for row in used if (value := row.get(name, absent)) is not None]
         if values:
             means[name] = fmean(values)
     return means

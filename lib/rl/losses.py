@@ -24,7 +24,7 @@ from lib.run.distributed import collect, total
 MAX_LOG_RATIO = 20.0  # exp(20) = 5e8; anything beyond would only overflow
 SUMS = (
     "loss", "entropy", "sampler_gap", "sampled", "clipped_low", "clipped_high", "tokens",
-    "distill_kl", "taught",
+    "distill_kl", "by_teacher",
 )  # then KL by turn  # fmt: skip
 
 
@@ -173,13 +173,13 @@ class Numbers:
         means = {
             "entropy": (summed["entropy"], summed["tokens"]),
             "sampler_gap": (summed["sampler_gap"], summed["sampled"]),
-            "distill_kl": (summed["distill_kl"], summed["taught"]),
+            "distill_kl": (summed["distill_kl"], summed["by_teacher"]),
         }
         if objective.kind.ratio != "none":
             means |= {name: (summed[name], summed["tokens"]) for name in ("clipped_low", "clipped_high")}
         for i, turn in enumerate(objective.turns):
             means[f"kl_{turn}" if turn else "kl"] = by_turn[2 * i], by_turn[2 * i + 1]
-        row = {"loss": summed["loss"] / divisor, **{name: own / of for name, (own, of) in means.items() if of}}
+        row = {"loss": summed["loss"] / divisor, **{name: value / of for name, (value, of) in means.items() if of}}
         return row | {"log_ratios": collect(list(self.log_ratios), accelerator)}
 
 
@@ -238,9 +238,9 @@ def _numbers(
     by_teacher = importance * (credit.teacher_weight[answer] != 0)
     sums += [0 * gap.sum() if teacher_kl is None else (by_teacher * teacher_kl).sum(), by_teacher.sum()]
     for number in range(1, len(objective.turns) + 1):
-        own = turn == number
-        of = importance[own]
-        sums += [0 * of.sum() if kl is None else (importance * kl)[own].sum(), of.sum()]
+        in_turn = turn == number
+        weights = importance[in_turn]
+        sums += [0 * weights.sum() if kl is None else (importance * kl)[in_turn].sum(), weights.sum()]
     ratios: list[float] = []
     if objective.kind.ratio != "none":
         _, index = answer.unique(return_inverse=True)
@@ -250,22 +250,22 @@ def _numbers(
 
 @torch.no_grad()
 def kl_in_reward(
-    policy: Policy, found: list[Node], kl_weights: tuple[float, ...],
+    policy: Policy, step_nodes: list[Node], kl_weights: tuple[float, ...],
     batches: Callable[[list[Node], Callable[[int], bool]], Iterable[MicroBatch]],
 ) -> list[float]:  # fmt: skip
     """Returns beta * sum of k1 over each answer's tokens, by number, in nats (Ahmadian et al. 2024, 2402.14740).
 
     A sum, not a mean: the loss applies the length weight once, as it does to a KL term of its own. `kl_weights` are by
-    turn; `batches`: those of the answers that are told to it.
+    turn; `batches(nodes, is_wanted)` yields the micro-batches of the answers for which `is_wanted(number)` is true.
     """
-    sums = torch.zeros(found[-1].numbers.stop, device=policy.device)
-    by_policy = {number for node in found if not node.group.is_context for number in node.numbers}
-    for batch in batches(found, by_policy.__contains__):
+    sums = torch.zeros(step_nodes[-1].numbers.stop, device=policy.device)
+    by_policy = {number for node in step_nodes if not node.group.is_context for number in node.numbers}
+    for batch in batches(step_nodes, by_policy.__contains__):
         with phase("reference"):
             ref_logp, _ = policy.reference(batch.inputs)
             logp = policy(batch.inputs)[0]
         sums.index_add_(0, batch.answer, kl_per_token("k1_in_reward", logp, ref_logp))
-    betas = [kl_weights[node.turn - 1] for node in found for _ in node.numbers]
+    betas = [kl_weights[node.turn - 1] for node in step_nodes for _ in node.numbers]
     return [beta * value for beta, value in zip(betas, sums.tolist(), strict=True)]
 
 

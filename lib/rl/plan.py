@@ -1,4 +1,4 @@
-"""The work ahead of a run: stages and their steps, evaluations, completions, and tokens at most."""
+"""The work that a run has left: stages, steps, evaluations, completions and the most tokens."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -21,19 +21,19 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Held:
-    """The numbers of held-out rows that an evaluation may use, at most."""
+class HeldOut:
+    """The most held-out rows that an evaluation may use."""
 
     reported: int
     chosen_by: int
 
 
 @dataclass(frozen=True)
-class Ahead:
+class Remaining:
     """The steps and evaluations that are left."""
 
-    stages: list[Stage]  # those not over, with the steps that are left
-    evaluations: list[str]  # the moment of each: `pretrain` or another one due now, `step`, `end`
+    stages: list[Stage]  # unfinished ones, with the steps that are left
+    evaluations: list[str]  # their moments: `pretrain` or another one due now, `step`, `end`
 
     @property
     def steps(self) -> dict[int, int]:
@@ -47,7 +47,7 @@ class Work:
 
     what: str
     completions: int
-    tokens: int  # at most
+    tokens: int  # at most, in all
 
     def __str__(self) -> str:
         return f"{self.what} {self.completions:,} completions of at most {amount(self.tokens)} tokens in all"
@@ -83,31 +83,30 @@ def stage_of(config: SelfPlayConfig, rows: int) -> Stage:
     return Stage(1, train.steps or math.ceil(train.epochs * rows / train.batch_size), train.batch_size)
 
 
-def ahead(stages: list[Stage], settings: Eval, stage: int = 1, step: int = 0, due: str | None = "pretrain") -> Ahead:
-    """Returns the work left after `step` steps of `stage`; `due`: an evaluation before the next step, if any.
-
-    Each stage ends with an evaluation.
-    """
-    left, whens = [], [due] if due else []
-    for entry in stages:
-        if entry.number < stage:
+def work_left(
+    stages: list[Stage], settings: Eval, stage: int = 1, step: int = 0, due: str | None = "pretrain"
+) -> Remaining:
+    """Returns the work left after `step` steps of `stage`: evaluations end each stage, and one may be `due` now."""
+    left, moments = [], [due] if due else []
+    for planned in stages:
+        if planned.number < stage:
             continue
-        done = step if entry.number == stage else 0
-        left.append(replace(entry, steps=entry.steps - done))
+        done = step if planned.number == stage else 0
+        left.append(replace(planned, steps=planned.steps - done))
         if settings.every_steps:
-            whens += ["step"] * ((entry.steps - 1) // settings.every_steps - done // settings.every_steps)
-        whens.append("end")
-    return Ahead(left, whens)
+            moments += ["step"] * ((planned.steps - 1) // settings.every_steps - done // settings.every_steps)
+        moments.append("end")
+    return Remaining(left, moments)
 
 
-def answers(config: RLConfig, when: str, held: Held) -> int:
+def answers(config: RLConfig, when: str, held_out: HeldOut) -> int:
     """Counts the answers that an evaluation samples, including those that training selects by."""
     ways = [settings for settings, _ in config.evaluations(when)]
-    reported = sum(min(held.reported, settings.examples(when)) * settings.samples_per_prompt for settings in ways)
-    return reported + held.chosen_by * config.eval.samples_per_prompt
+    reported = sum(min(held_out.reported, settings.examples(when)) * settings.samples_per_prompt for settings in ways)
+    return reported + held_out.chosen_by * config.eval.samples_per_prompt
 
 
-def work_of_score(config: ScoreConfig, left: Ahead, held: Held) -> Iterator[Work]:
+def work_of_score(config: ScoreConfig, left: Remaining, held_out: HeldOut) -> Iterator[Work]:
     """Yields the completions of all turns, by stage, and those of the evaluations."""
     train = config.train
     new1, *later = config.budgets
@@ -117,12 +116,12 @@ def work_of_score(config: ScoreConfig, left: Ahead, held: Held) -> Iterator[Work
         revised = followed * train.revisions_per_attempt
         name = f"stage {'I' * stage.number}, {counted(stage.steps, 'step')}{_resampled(train)}:"
         yield Work(name, first + revised * len(later), first * new1 + revised * sum(later))
-    asked = sum(answers(config, when, held) for when in left.evaluations)
-    most = config.eval_budgets
-    yield Work(f"{counted(len(left.evaluations), 'evaluation')}:", len(most) * asked, asked * sum(most))
+    sampled = sum(answers(config, when, held_out) for when in left.evaluations)
+    budgets = config.eval_budgets
+    yield Work(f"{counted(len(left.evaluations), 'evaluation')}:", len(budgets) * sampled, sampled * sum(budgets))
 
 
-def work_of_selfplay(config: SelfPlayConfig, left: Ahead, held: Held, rows: int) -> Iterator[Work]:
+def work_of_selfplay(config: SelfPlayConfig, left: Remaining, held_out: HeldOut, rows: int) -> Iterator[Work]:
     """Yields the policy's answers, the most that opponent and teacher may write, and the answers of the evaluations."""
     train, most = config.train, config.generation.most_tokens
     prompts = sum(stage.steps * stage.batch_size for stage in left.stages)
@@ -132,18 +131,18 @@ def work_of_selfplay(config: SelfPlayConfig, left: Ahead, held: Held, rows: int)
     if opponent := config.opponent:
         is_fixed = opponent.server or not opponent.snapshots.every_steps  # then it answers each prompt once per run
         asked = min(drawn, rows) if is_fixed else drawn
-        asked += min(held.reported, config.eval.max_examples) if left.evaluations else 0
+        asked += min(held_out.reported, config.eval.max_examples) if left.evaluations else 0
         yield Work("opponent: at most", asked, asked * _most_of_opponent(config))
     if teacher := config.teacher:
         hint, thinking = teacher.hint, _thinking(config, "teacher")
         hints = math.ceil(drawn * max(hint.neither, hint.opponent_only))
         solutions = math.ceil(drawn * teacher.solve.probability)
-        said = hints * teacher.max_new_tokens + solutions * config.generation.max_new_tokens
-        yield Work("teacher, where all fail: about", hints + solutions, said + (hints + solutions) * thinking)
+        tokens = hints * teacher.max_new_tokens + solutions * config.generation.max_new_tokens
+        yield Work("teacher, where all fail: about", hints + solutions, tokens + (hints + solutions) * thinking)
         retries = hints * train.group_size
         if hint.train != "distill":
             yield Work("retries under its hints: about", retries, retries * most)
-    asked = sum(answers(config, when, held) for when in left.evaluations)
+    asked = sum(answers(config, when, held_out) for when in left.evaluations)
     yield Work(f"{counted(len(left.evaluations), 'evaluation')}:", asked, asked * most)
 
 
@@ -165,6 +164,6 @@ def _thinking(config: RLConfig, section: str) -> int:
     return config.server_of(section).thinking.budget_tokens
 
 
-def told(works: Iterable[Work], word: str = "planned") -> str:
+def work_line(works: Iterable[Work], word: str = "planned") -> str:
     """Formats the works in one line."""
     return f"{word}: {'; '.join(map(str, works))}"

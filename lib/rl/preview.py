@@ -14,8 +14,8 @@ from lib.core.stats import percentiles
 from lib.model.loading import adapted_layers, load_skeleton
 from lib.rewards.judge import Verdict
 from lib.rl.estimate import Load, Needs, load_of_tree, needs_of, shares_prompts
-from lib.rl.feedback.contract import Written
-from lib.rl.plan import Ahead, Held, Stage, ahead, amount, counted, stages_of, told, work_of_score
+from lib.rl.feedback.contract import JudgedAnswer
+from lib.rl.plan import HeldOut, Remaining, Stage, amount, counted, stages_of, work_left, work_line, work_of_score
 from lib.rl.prompts import Prompt
 from lib.rl.score import kl_weights
 from lib.rl.task import prepare
@@ -29,15 +29,15 @@ AMPLE_RANK = 64
 
 
 @dataclass(frozen=True)
-class Known:
+class RunFacts:
     """Facts about a run that are known before its weights are loaded."""
 
     config: Any
     prompts: Any
     rows: list[dict]  # to train on
     lengths: list[int]  # tokens of their first prompts
-    ahead: Ahead
-    held: Held
+    work_left: Remaining
+    held_out: HeldOut
     teacher_size: float = 1.0  # parameters of a teacher of tokens in this process, in those of the policy
 
 
@@ -50,7 +50,7 @@ def show(
     config: Any,
     stages: Callable[[Any, int], list[Stage]],
     load_of: Callable[..., Load],
-    parts: Mapping[str, Callable[[Known], Iterable[str]]],
+    parts: Mapping[str, Callable[[RunFacts], Iterable[str]]],
     more_notes: Iterable[str] = (),
 ) -> None:
     """Prints the config, notes on the data, an algorithm's own `parts`, which are lines by title, and the memory.
@@ -61,13 +61,13 @@ def show(
     skeleton, prompts, train = ready.model, ready.prompts, ready.train
     teacher = load_skeleton(config.teacher_model)[0] if config.teacher_model else None
     lengths = [len(prompts.prompt(row).ids) for row in train[:LENGTHS]]
-    left, held = ahead(stages(config, len(train)), config.eval), Held(len(ready.test), len(ready.selection))
+    left, held_out = work_left(stages(config, len(train)), config.eval), HeldOut(len(ready.test), len(ready.selection))
     size = _parameters(teacher or skeleton) / _parameters(skeleton)
-    known = Known(config, prompts, train, lengths, left, held, size)
-    needs = needs_of_run(skeleton, config, prompts, lengths, held.reported, load_of, teacher)
+    facts = RunFacts(config, prompts, train, lengths, left, held_out, size)
+    needs = needs_of_run(skeleton, config, prompts, lengths, held_out.reported, load_of, teacher)
     texts: dict[str, Iterable[str]] = {
         "data": [ready.splits.source, *ready.notes, *more_notes],
-        **{title: lines(known) for title, lines in parts.items()},
+        **{title: lines(facts) for title, lines in parts.items()},
         "memory, estimated": needs.lines(),
     }
     if advised := list(advice(config, skeleton)):
@@ -118,20 +118,20 @@ def _parameters(skeleton: torch.nn.Module) -> int:
     return sum(parameter.numel() for parameter in skeleton.parameters())
 
 
-def taught(known: Known, sequences: int) -> Iterator[str]:
+def taught(facts: RunFacts, sequences: int) -> Iterator[str]:
     """Yields who teaches tokens, if anybody, and what reading that many sequences to their last answers costs."""
-    config = known.config
+    config = facts.config
     if config.distill is None:
         return
-    *_, last = longest_prompts(known.prompts, round(median(known.lengths)), config.budgets)
+    *_, last = longest_prompts(facts.prompts, round(median(facts.lengths)), config.budgets)
     tokens = sequences * (last + config.budgets[-1])
-    cost = f"its forward costs {known.teacher_size:.2g} of the policy's"
+    cost = f"its forward costs {facts.teacher_size:.2g} of the policy's"
     yield f"{describe_teacher(config.distill)}; it reads at most {amount(tokens)} tokens, prompts included, {cost}"
 
 
-def _example(known: Known) -> Iterator[str]:
+def _example(facts: RunFacts) -> Iterator[str]:
     """Yields both prompts as the model reads them; what is trained stands between >>> and <<<."""
-    row, config, prompts = known.rows[0], known.config, known.prompts
+    row, config, prompts = facts.rows[0], facts.config, facts.prompts
     decode, turns = prompts.tokenizer.decode, config.turns
     new1, new2 = turns["attempt1"], turns["attempt2"]
     first = prompts.prompt(row)
@@ -163,7 +163,7 @@ def _review(prompts: Any, first: Prompt, answered: Completion, turns: Mapping[st
     """Yields what stands between two attempts where the policy reviews the former."""
     wrong, prompt = Verdict(0.0, {}, False, ""), first
     for name in list(turns)[1:3]:
-        (following,) = prompts.after([Written(prompt, answered, "", wrong)])
+        (following,) = prompts.after([JudgedAnswer(prompt, answered, "", wrong)])
         ids = following.ids[len(prompt.ids) + 1 :]
         yield f"[instruction: {len(ids)} tokens, masked; it follows the sampled tokens]"
         yield prompts.tokenizer.decode(ids)
@@ -172,39 +172,39 @@ def _review(prompts: Any, first: Prompt, answered: Completion, turns: Mapping[st
         prompt = following
 
 
-def _plan(known: Known) -> Iterator[str]:
-    config, train, tree = known.config, known.config.train, known.config.train.attempts_per_prompt
-    yield told(work_of_score(config, known.ahead, known.held))
-    plain = "; and all to report once more, without feedback" if config.told() else ""
-    yield f"evaluation before training: {evaluated(config.eval, known.held)}{plain}"
-    for stage in known.ahead.stages:
+def _plan(facts: RunFacts) -> Iterator[str]:
+    config, train, tree = facts.config, facts.config.train, facts.config.train.attempts_per_prompt
+    yield work_line(work_of_score(config, facts.work_left, facts.held_out))
+    plain = "; and all to report once more, without feedback" if config.feedback_fields() else ""
+    yield f"evaluation before training: {evaluated(config.eval, facts.held_out)}{plain}"
+    for stage in facts.work_left.stages:
         later = stage.batch_size * train.followed * train.revisions_per_attempt
         of_score = "attempt 2 is paid" if stage.number == 1 else f"both are paid, bonus alpha {train.alpha:g}"
         if train.attempts > 2:
             of_score = of_score.replace("attempt 2 is", "later attempts are").replace("both", "all")
         paid = of_score if train.recipe == "score" else f"paid as {train.recipe} says"
         kl1, kl2 = kl_weights(train, stage.number, len(config.turns))[:2]
-        passes = stage.steps * stage.batch_size / len(known.rows)
+        passes = stage.steps * stage.batch_size / len(facts.rows)
         completions = " + ".join(map(str, (stage.batch_size * tree, *[later] * (len(config.turns) - 1))))
         yield (
             f"stage {'I' * stage.number}: {stage.steps} steps of {stage.batch_size} prompts x {tree} attempts x "
             f"{train.revisions_per_attempt} revisions = {completions} completions, "
-            f"{passes:.{int(passes < 10)}f} passes over {counted(len(known.rows), 'row')}; "
+            f"{passes:.{int(passes < 10)}f} passes over {counted(len(facts.rows), 'row')}; "
             f"{paid}; KL weights {kl1:g} and {kl2:g}"
         )
-    prompts = sum(stage.steps * stage.batch_size for stage in known.ahead.stages)
-    yield from taught(known, prompts * tree * train.revisions_per_attempt)
+    prompts = sum(stage.steps * stage.batch_size for stage in facts.work_left.stages)
+    yield from taught(facts, prompts * tree * train.revisions_per_attempt)
     yield f"run directory {config.run_dir}"
 
 
-def evaluated(settings: Eval, held: Held) -> str:
+def evaluated(settings: Eval, held_out: HeldOut) -> str:
     """Describes the size of an evaluation."""
-    reported, samples = min(held.reported, settings.max_examples), settings.samples_per_prompt
+    reported, samples = min(held_out.reported, settings.max_examples), settings.samples_per_prompt
     greedy = f", and one greedy to each of the {reported}" if len(settings.passes("pretrain")) > 1 else ""
     sampled = f"{counted(samples, 'answer')} to each of {reported} held-out rows to report"
-    return f"{sampled} and {held.chosen_by} to choose by{greedy}"
+    return f"{sampled} and {held_out.chosen_by} to choose by{greedy}"
 
 
-def _lengths(known: Known) -> Iterator[str]:
-    shown = ", ".join(f"p{name} {value:.0f}" for name, value in percentiles(known.lengths).items())
-    yield f"first prompt: {shown} (of {len(known.lengths)} rows)"
+def _lengths(facts: RunFacts) -> Iterator[str]:
+    shown = ", ".join(f"p{name} {value:.0f}" for name, value in percentiles(facts.lengths).items())
+    yield f"first prompt: {shown} (of {len(facts.lengths)} rows)"

@@ -142,7 +142,7 @@ def _scored(policy: Policy, prompts: list[list[int]], answers: list[list[Complet
         Group(Prompt({}, prompt, ""), [Answer(y, "", verdict) for y in own])
         for prompt, own in zip(prompts, answers, strict=True)
     )
-    items = sequences(found, pays=lambda _trunk, _branches: policy.masks_are_quick)
+    items = sequences(found, should_share=lambda _trunk, _branches: policy.masks_are_quick)
     (batch,) = micro_batches(items, sum(len(item.ids) for item in items) * len(items), pad_id, policy.device)
     logp, answer = policy(batch.inputs)[0].cpu(), batch.answer.cpu()
     return [[logp[answer == number] for number in node.numbers] for node in found]

@@ -62,8 +62,8 @@ def chat_columns(prompts: ChatPrompts) -> list[str]:
 def chat_of(row: dict[str, Any], prompts: ChatPrompts) -> list[dict[str, Any]]:
     """Returns the chat that a row begins. Raises ConfigError where its messages are no such chat."""
     if prompts.messages_field is None:
-        asked = {"role": "user", "content": filled(prompts.user, row, "prompts.user")}
-        return with_system([asked], prompts.system)
+        question = {"role": "user", "content": filled(prompts.user, row, "prompts.user")}
+        return with_system([question], prompts.system)
     messages = row[prompts.messages_field]
     sound = isinstance(messages, list) and all(isinstance(message, dict) and "role" in message for message in messages)
     if not sound or not messages or messages[-1]["role"] == "assistant":
@@ -90,7 +90,7 @@ def question_of(messages: list[dict[str, Any]]) -> str:
     return "\n".join(part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str))
 
 
-def with_last_said(messages: list[dict[str, Any]], text: str) -> list[dict[str, Any]]:
+def with_last_content(messages: list[dict[str, Any]], text: str) -> list[dict[str, Any]]:
     """Returns the chat with the content of its last message replaced by `text`."""
     return [*messages[:-1], {**messages[-1], "content": text}]
 
@@ -125,14 +125,14 @@ class ChatRenderer:
 
     def reworded(self, prompt: Prompt, text: str) -> list[int]:
         """Returns the ids of a prompt whose last message says `text` instead."""
-        return self.ids(with_last_said(prompt.messages, text))
+        return self.ids(with_last_content(prompt.messages, text))
 
     def next_prompt(self, prompt: Prompt, completion: "Completion") -> None:
         """Returns None: there is one attempt."""
 
-    def after(self, written: Sequence[Any]) -> list[Prompt | None]:
+    def after(self, answers: Sequence[Any]) -> list[Prompt | None]:
         """Returns None for each: there is one attempt."""
-        return [None for _ in written]
+        return [None for _ in answers]
 
     def longest_next(self, tokens: int, turn: int) -> int:
         """Returns `tokens`: nothing follows."""

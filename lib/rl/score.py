@@ -11,14 +11,14 @@ from lib.rl.credit import (
     Credit,
     advantages_of,
     credit_of,
-    is_whole,
+    is_counted,
     kl_sampled,
     overlong_penalty,
     peers_of,
     scaled_by_role,
     some_followed,
-    taught,
-    weighted,
+    with_teacher,
+    with_token_weights,
     without_idle_trees,
 )
 from lib.rl.curriculum import Curriculum, outcomes_of
@@ -64,7 +64,6 @@ class ScoreRun:
             self.policy.temperature, train.attempts_per_prompt, train.revisions_per_attempt,
             by_base=train.base_first_attempts, followed=train.followed_attempts,
         )  # fmt: skip
-        self._sampled_at = self.policy.temperature
         self.recipe = recipe_of(train)
         if train.followed == train.revisions_per_attempt == 1 and train.baseline == "leave_one_out":
             said = "the one revision in a tree is compared with no other: later attempts have no advantage, only a KL"
@@ -95,44 +94,43 @@ class ScoreRun:
         """
         task = self.task
         self.session.clock.start()
-        self._sampled_at = self.policy.temperature
-        sampling = replace(self.sampling, temperature=self._sampled_at)
+        sampling = replace(self.sampling, temperature=self.policy.temperature)
 
         def grow(drawn: list[Choice], first: int) -> list[Group]:
             generator = self.session.generator
             prompts = [task.prompts.prompt(task.train[choice.row], choice.row, choice) for choice in drawn]
             return sample(self.policy, task.prompts, prompts, task.judge, sampling, generator, first=first)
 
-        def tell(trees: list[Group]) -> list[bool]:
-            found, tells = nodes(trees), [False] * len(trees)
-            advantage = self._advantages(stage, found)[0]
-            for node in found:
-                tells[node.tree] |= any(advantage[number] for number in node.numbers)
-            return tells
+        def have_signal(trees: list[Group]) -> list[bool]:
+            step_nodes, signals = nodes(trees), [False] * len(trees)
+            advantage = self._advantages(stage, step_nodes)[0]
+            for node in step_nodes:
+                signals[node.tree] |= any(advantage[number] for number in node.numbers)
+            return signals
 
         number, rounds = stage.before + self.progress.step, self.config.train.resample_rounds
-        return self.curriculum.draw(number, stage.batch_size, rounds, self.accelerator, grow, tell)
+        return self.curriculum.draw(number, stage.batch_size, rounds, self.accelerator, grow, have_signal)
 
     def credit(self, stage: Stage, trees: list[Group]) -> Credit:
         """Computes advantages and length weights (eq. 3 in stage I, eq. 4 in stage II), and selects what is learned."""
-        train, found = self.config.train, nodes(trees)
+        train, step_nodes = self.config.train, nodes(trees)
         in_reward = train.kl == "k1_in_reward"
         betas = kl_weights(train, stage.number, len(self.config.turns))
-        penalties = kl_in_reward(self.policy, found, betas, self.step.batches) if in_reward else None
-        advantage, counts = self._advantages(stage, found, penalties)
+        penalties = kl_in_reward(self.policy, step_nodes, betas, self.step.batches) if in_reward else None
+        advantage, counts = self._advantages(stage, step_nodes, penalties)
         no_kl = (0.0,) * len(betas)
-        credit = credit_of(found, advantage, counts, no_kl if in_reward else betas, self.accelerator.device)
+        credit = credit_of(step_nodes, advantage, counts, no_kl if in_reward else betas, self.accelerator.device)
         if self.recipe.scales_roles:
             credit = scaled_by_role(credit, self.accelerator)
         if self.distiller:  # attempt 1 is held in place in stage I
-            wanted = credit.counts & ((credit.turn > 1) | (stage.number == 2))
-            weights = self.distiller.begin(found, wanted.tolist())
-            credit = taught(credit, weights, self.config.distill.reward_weight)
+            by_teacher = credit.counts & ((credit.turn > 1) | (stage.number == 2))
+            weights = self.distiller.begin(step_nodes, by_teacher.tolist())
+            credit = with_teacher(credit, weights, self.config.distill.reward_weight)
         if train.resample_rounds:
             credit = without_idle_trees(credit)
         budgets = (max(self.budgets),) * len(self.budgets) if train.length_norm == "constant" else self.budgets
         below = (train.revisions_per_attempt, *[1] * (len(budgets) - 1))
-        credit = weighted(credit, train.length_norm, budgets, self.accelerator, below)
+        credit = with_token_weights(credit, train.length_norm, budgets, self.accelerator, below)
         if train.followed_attempts:
             credit = some_followed(credit, train.followed_attempts)
         if train.kl_sample < 1:
@@ -143,7 +141,7 @@ class ScoreRun:
         """Takes one optimizer step on the trees, and calls the hooks. Returns its row of metrics.jsonl."""
         rate = learning_rate(self.config.optimizer, self.progress.step, stage.steps)
         updates = self.step.learn(credit, self.objective, rate, distiller=self.distiller)
-        row = self.session.count_step(self._sampled_at) | updates_in_one(updates)
+        row = self.session.count_step() | updates_in_one(updates)
         betas = kl_weights(self.config.train, stage.number, len(self.config.turns))
         row |= {f"beta_{turn}": beta for turn, beta in zip(self.config.turns, betas, strict=True)}
         for hook in self.hooks:
@@ -163,11 +161,11 @@ class ScoreRun:
             self.task.sampling(settings.temperature, settings.samples_per_prompt, budgets=budgets),
             settings.seed, self.accelerator, on_progress, self.config.eval_attempts,
         )  # fmt: skip
-        told = self.config.told(with_feedback)
-        self._keep_texts(when, trees, temperature=settings.temperature, **told, **part)
+        feedback_fields = self.config.feedback_fields(with_feedback)
+        self._keep_texts(when, trees, temperature=settings.temperature, **feedback_fields, **part)
         if part:
             return selected(answers)
-        row = told | summarise(answers, settings.temperature)
+        row = feedback_fields | summarise(answers, settings.temperature)
         samples = settings.samples_per_prompt
         return row | ({"success_at_k": success_at_k(answers, samples)} if samples > 1 else {})
 
@@ -198,7 +196,7 @@ class ScoreRun:
     # -- credit, part by part
 
     def _advantages(
-        self, stage: Stage, found: list[Node], penalties: list[float] | None = None
+        self, stage: Stage, step_nodes: list[Node], penalties: list[float] | None = None
     ) -> tuple[list[float], list[bool]]:
         """Returns the advantage of each answer by number, and whether it counts; `penalties`: the KL in the rewards.
 
@@ -210,15 +208,15 @@ class ScoreRun:
         rewards = [
             answer.verdict.reward
             + overlong_penalty(len(answer.completion.ids), self.budgets[node.turn - 1], train.overlong_buffer)
-            for node in found for answer in node.group.answers
+            for node in step_nodes for answer in node.group.answers
         ]  # fmt: skip
-        step = StepAnswers(found, rewards)
-        paid = [value for node in found for value in self.recipe.paid(node, step, stage.number)]
+        step = StepAnswers(step_nodes, rewards)
+        paid = [value for node in step_nodes for value in self.recipe.paid(node, step, stage.number)]
         counts = [
-            value is not None and not node.group.is_context and is_whole(answer, train.mask_truncated)
+            value is not None and not node.group.is_context and is_counted(answer, train.mask_truncated)
             for value, node, answer in zip(paid, step.node_of, step.answers, strict=True)
         ]
-        peers = peers_of(found, len(turns), train.followed_attempts)
+        peers = peers_of(step_nodes, len(turns), train.followed_attempts)
         unpaid = [not self.recipe.pays_attempts and name.startswith(ATTEMPT) for name in turns]
         standing = [
             0.0 if unpaid[turn - 1] else rewards[attempt] if step.answers[attempt].verdict.scored else None
@@ -240,7 +238,7 @@ class ScoreRun:
                 solved[key] = solved.get(key, False) or any(answer.verdict.match for answer in path)
                 last[key] = path[-1].text, tree.prompt.row
         failed = [last[key] for key, is_solved in solved.items() if not is_solved]
-        told = self.task.judge.explain([text for text, _ in failed], [row for _, row in failed])
-        rows = [{"row": row, **({"failed": each} if each else {})} for (_, row), each in zip(failed, told, strict=True)]
+        reasons = self.task.judge.explain([text for text, _ in failed], [row for _, row in failed])
+        rows = [{"row": row, **({"failed": why} if why else {})} for (_, row), why in zip(failed, reasons, strict=True)]
         for row in collect(rows, self.accelerator):
             self.session.log.write("failures", where | {"why": "solved by nobody", **row})

@@ -1,4 +1,4 @@
-"""Everything that an RL run does around its algorithm: open the run, resume, evaluate, log, watch, save, leave."""
+"""A run around its algorithm: opens the run directory, resumes, evaluates, logs, watches, saves and leaves."""
 
 import contextlib
 import dataclasses
@@ -14,13 +14,13 @@ from accelerate.utils import set_seed
 from lib.core.children import Children
 from lib.core.clock import Clock, Profile
 from lib.core.config import Eval, command_after, dump
-from lib.core.console import Screen, Telling, answered, attempts_of, format_trouble, with_best
+from lib.core.console import ProgressPrinter, Screen, answered, attempts_of, format_trouble, with_best
 from lib.core.errors import ConfigError, Left, NumericError, RewardError
 from lib.core.interrupts import LAUNCHER_SECONDS, Interrupts
 from lib.rl.checks import CHECKS, EQUAL_REWARDS
 from lib.rl.curriculum import temperature_at
 from lib.rl.log_rows import brief
-from lib.rl.plan import Ahead, Held, Stage, Work, ahead, told
+from lib.rl.plan import HeldOut, Remaining, Stage, Work, work_left, work_line
 from lib.rl.step import OptimizerStep, Progress
 from lib.rl.task import Task
 from lib.rl.watch import COLLAPSE, Alarm, Watch
@@ -85,7 +85,7 @@ class Session:
         self._collapses: list[Alarm] = []  # not acted on yet
         self.clock = Clock()
         self.steps_done = 0  # since this process began
-        self.held = Held(len(task.test), len(task.selection))
+        self.held_out = HeldOut(len(task.test), len(task.selection))
         self.profile = Profile(profile, config.run_dir / "profile", accelerator.process_index)
         self.generator = torch.Generator(accelerator.device)
         self.generator.manual_seed(config.seed)  # everywhere the same, see `lib.rl.tree.sample`
@@ -95,7 +95,7 @@ class Session:
         self.publisher = Publisher(config.run_dir, hub, self.screen.say, self.screen.warn)
         self._measure, self._resume, self._allow_change = measure, resume, allow_change
         self._in_place = in_place
-        self._written: list[dict] = []  # the last rows of generations.jsonl
+        self._last_texts: list[dict] = []  # the last rows of generations.jsonl
         self._is_evaluating = False
         self.log: RunLog
         self.signals: Interrupts
@@ -105,11 +105,11 @@ class Session:
 
     @contextlib.contextmanager
     def open(
-        self, work: Callable[[Ahead, Held], Iterable[Work]], streams: Iterable[str] = STREAMS, **moving: object
+        self, work: Callable[[Remaining, HeldOut], Iterable[Work]], streams: Iterable[str] = STREAMS, **moving: object
     ) -> Iterator["Session"]:
         """Opens and locks the run directory, restores its state if `--resume` finds one, and catches signals.
 
-        `work` tells what is left to sample; `moving` is what else of the algorithm is saved and restored.
+        `work` estimates what is left to sample; `moving` are further states of the algorithm to save and restore.
         """
         config, several = self.config, self.accelerator.num_processes > 1
         with (
@@ -160,8 +160,8 @@ class Session:
             if self._in_place:
                 self.checkpoints.save(self.progress.stage, self.progress.step)  # from here on --resume continues it
             self._begin_step()
-            if (left := self.ahead()).stages:
-                self.screen.say(told(work(left, self.held), "left" if path else "planned"))
+            if (left := self.work_left()).stages:
+                self.screen.say(work_line(work(left, self.held_out), "left" if path else "planned"))
             self.publisher.start()  # for what an earlier start could not push
             self.started = time.monotonic()
             try:
@@ -173,7 +173,7 @@ class Session:
                 raise
             except RewardError as error:
                 rank = self.accelerator.process_index
-                raise error.told(
+                raise error.located(
                     config.run_dir, f"{self.where()}: ", "; fix it, then continue with --resume", rank
                 ) from error
             if text := self.profile.close():
@@ -214,12 +214,12 @@ class Session:
             self.screen.say("this run is finished: nothing is left to do")
         yield from left
 
-    def ahead(self) -> Ahead:
+    def work_left(self) -> Remaining:
         """Returns the steps and evaluations that are left."""
         progress = self.progress
-        return ahead(self.stages, self.config.eval, progress.stage, progress.step, progress.due)
+        return work_left(self.stages, self.config.eval, progress.stage, progress.step, progress.due)
 
-    def heed(self, alarms: list[Alarm]) -> None:
+    def handle_alarms(self, alarms: list[Alarm]) -> None:
         """Writes and prints alarms of the watch. Those that call for action wait for `act`."""
         settings = self.config.train
         for alarm in alarms:
@@ -252,7 +252,7 @@ class Session:
         )
 
     def evaluate(self, when: str) -> dict:
-        """Evaluates now: writes a row of evaluations.jsonl, which is returned, and a greedy row as well, if due.
+        """Evaluates now: writes a row of evaluations.jsonl and returns it; writes a greedy row as well, if due.
 
         "pretrain" measures the base: a soft prompt, and other adapters by rounding, change it before the first step.
         """
@@ -262,7 +262,7 @@ class Session:
         self._is_evaluating = False
         if not self.steps_done:
             self.started = time.monotonic()
-        return rows[0] if self.judged(rows[0], when, before) else self.evaluate(when)
+        return rows[0] if self.stands_or_goes_back(rows[0], when, before) else self.evaluate(when)
 
     def _evaluations(self, when: str, before: dict[str, int]) -> list[dict]:
         """Returns the rows of an evaluation. On a signal to stop, saves the state from before it and raises Left."""
@@ -289,12 +289,13 @@ class Session:
         row["rows_left_out"] = len(chosen_by)
         rows = task.test[: settings.examples(when)]
         row["questions"] = digest_of(rows)
-        telling = Telling(self.screen.say, f"eval {when}, {answered(row | {'temperature': settings.temperature})}")
-        row |= self._measure(when, settings, rows, telling, **how)
-        texts = self._written
+        how_sampled = answered(row | {"temperature": settings.temperature})
+        report = ProgressPrinter(self.screen.say, f"eval {when}, {how_sampled}")
+        row |= self._measure(when, settings, rows, report, **how)
+        texts = self._last_texts
         if settings is self.config.eval and not how:  # not the additional passes, which are only reported
-            telling = Telling(self.screen.say, f"eval {when}, questions to choose by")
-            chosen = self._measure(when, settings, chosen_by, telling, part="selection") if chosen_by else None
+            report = ProgressPrinter(self.screen.say, f"eval {when}, questions to choose by")
+            chosen = self._measure(when, settings, chosen_by, report, part="selection") if chosen_by else None
             row["selection"] = chosen
         row |= self.restored("evaluations")
         self.log.write("evaluations", row)
@@ -305,11 +306,11 @@ class Session:
             self.screen.warn(f"eval {when}: {text}")
         return row
 
-    def judged(self, row: dict, when: str, before: dict[str, int]) -> bool:
-        """Passes an evaluation to the watch and returns whether it stands; `before`: the file sizes before it.
+    def stands_or_goes_back(self, row: dict, when: str, before: dict[str, int]) -> bool:
+        """Passes an evaluation to the watch; True if it stands. `before`: the file sizes before it.
 
-        It does not stand if the end of a stage is below its best and `train.on_collapse` is `restore`: it is then
-        logged as one in the middle, the run goes back, and the end must be evaluated again.
+        At the end of a stage, an accuracy below the stage's best does not stand if `train.on_collapse` is `restore`:
+        the row is logged as one in the middle, the run goes back, and the end must be evaluated again.
         """
         alarms, self.progress.due = self.watch.evaluation(row), None
         goes_back = when.startswith("after") and self.watch.is_below_best and self.config.train.on_collapse == "restore"
@@ -318,7 +319,7 @@ class Session:
             self.log.rewind(before)
             self.log.write("evaluations", row | {"when": "step", "went_back": True})
         self.note_score(row)
-        self.heed(alarms)
+        self.handle_alarms(alarms)
         if goes_back:
             self._collapses = []
             self.restore_best()
@@ -326,13 +327,13 @@ class Session:
             self.act()
         return not goes_back
 
-    def count_step(self, sampled_at: float) -> dict[str, Any]:
-        """Counts a step that was done, sets whether an evaluation is due, and returns the beginning of the step's row.
+    def count_step(self) -> dict[str, Any]:
+        """Counts a finished step, marks an evaluation that is due, and returns the first columns of the step's row.
 
-        That has the temperatures of sampling and of the log-probs that were trained, if a schedule moves them.
+        They have the temperature, twice, if a schedule moves it: of sampling, and of the log-probs that were trained.
         """
         progress, is_scheduled = self.progress, self.config.generation.temperature_schedule is not None
-        heat = {"sampling_temperature": sampled_at, "temperature": self.policy.temperature} if is_scheduled else {}
+        heat = dict.fromkeys(("sampling_temperature", "temperature"), self.policy.temperature) if is_scheduled else {}
         progress.step += 1
         self._begin_step()
         every = self.config.eval.every_steps
@@ -359,7 +360,7 @@ class Session:
         rows = [brief(row) for row in collect(rows, self.accelerator)]
         for row in rows:
             self.log.write("generations", row)
-        self._written = [{key: value for key, value in row.items() if not key.startswith("tokens")} for row in rows]
+        self._last_texts = [{key: value for key, value in row.items() if not key.startswith("tokens")} for row in rows]
 
     def interrupted(self) -> bool:
         """True if a signal asks to stop; all processes agree."""
@@ -382,7 +383,7 @@ class Session:
         write_card(folder, self.config.run_dir, tree, trained_in(self.policy.model))
 
     def save(self) -> None:
-        """Saves a checkpoint of the current state, and runs what the config wants after it."""
+        """Saves a checkpoint of the current state, and runs `train.after_checkpoint`."""
         self._run_command(self.checkpoints.save(self.progress.stage, self.progress.step))
 
     def _run_command(self, folder: Path) -> None:
@@ -404,9 +405,9 @@ class Session:
                 self.screen.warn(f"train.after_checkpoint: ended with exit code {codes[pid]} after {folder}, see {log}")
 
     def note_score(self, evaluation: dict) -> None:
-        """Marks this moment, after an evaluation, as one to save and keep if it is the best of its stage so far.
+        """Marks the best evaluation of the stage so far, to save and keep it; never one whose attempt 1 fell.
 
-        It is not where attempt 1 fell: below its interval at the start of the run.
+        Attempt 1 fell if it is below its interval at the start of the run.
         """
         measures_base = evaluation["when"] == "pretrain" and self.policy.prefix  # without the soft prompt
         if self.config.train.keep_best and not measures_base:
@@ -416,10 +417,7 @@ class Session:
                 self.screen.say(f"{self._here()} cannot be the best: attempt 1 is below its interval at the start")
 
     def when_due(self) -> None:
-        """Evaluates and saves, between two steps of a stage, where `eval.every_steps` or `checkpoint_every` is due.
-
-        The best of the stage is saved, too.
-        """
+        """Evaluates and saves between two steps if `eval.every_steps` or `checkpoint_every` says so, and new bests."""
         if self._ends_stage():
             return
         if self.progress.due:
@@ -478,7 +476,7 @@ class Session:
         progress.restores.append(where | {"rate_factor": progress.rate_factor})
         progress.restored_from = dict.fromkeys(("metrics", "evaluations"), folder)
         progress.skipped = 0
-        self.heed(self.watch.forget(f"by going back to {folder}"))
+        self.handle_alarms(self.watch.forget(f"by going back to {folder}"))
         self.say_restores(last=1)
         self.save()
         return self.config.run_dir / folder
@@ -511,12 +509,12 @@ class Session:
             )
 
     def show_alarms(self) -> None:
-        """Prints the last lines of a run: the alarms of the watch, and when they were."""
+        """Prints the alarms of the run and when they were."""
         for line in self.watch.closing():
             self.screen.say(line)
 
     def say_restores(self, last: int = 0) -> None:
-        """Prints a line for each time that the run went back to its best, or for the `last` ones."""
+        """Prints a line for each return to the best checkpoint, or for the `last` ones."""
         for restore in self.progress.restores[-last:]:
             self.screen.say(
                 f"stage {restore['stage']} step {restore['step']}: went back to {restore['restored_from']}, and on at "

@@ -1,4 +1,4 @@
-"""Optimizer steps on the answers of a step: split to fit memory, and checked before they are applied."""
+"""Optimizer steps on the answers of a step: splits them to fit memory and checks gradients before applying them."""
 
 import contextlib
 import dataclasses
@@ -18,7 +18,7 @@ from lib.rl.credit import Credit
 from lib.rl.distill import Distiller
 from lib.rl.losses import Numbers, Objective, loss_of
 from lib.rl.tree import Node
-from lib.run.distributed import anywhere, sum_gradients
+from lib.run.distributed import any_process, sum_gradients
 
 SKIPS_IN_A_ROW = 3
 MOST_ADVANTAGE = 1e6  # beyond it the rewards are out of scale, and no learning rate helps
@@ -114,14 +114,16 @@ class OptimizerStep:
         self.logps = logps = self.logps_before(credit)
         updates: list[dict] = []
         for part in credit.parts * passes:
-            if not anywhere(credit.learned_in(part), self.accelerator):
+            if not any_process(credit.learned_in(part), self.accelerator):
                 continue  # nothing in it has a gradient: no step by momentum alone
             is_first = not updates  # in later ones the clip may stop every token, so a zero gradient is no error
-            for trial in self.trials(rate):
+            for group in self.optimizer.param_groups:
+                group["lr"] = rate * self.progress.rate_factor
+            for trial in self.trials():
                 with trial:
                     numbers = self.accumulate(credit, part, objective, logps, is_first, distiller)
-            pulls = anywhere(is_first and credit.needs_gradient(part), self.accelerator)
-            updates.append(self.apply(numbers, credit.advantage, expects_gradient=pulls))
+            needs_gradient = any_process(is_first and credit.needs_gradient(part), self.accelerator)
+            updates.append(self.apply(numbers, credit.advantage, expects_gradient=needs_gradient))
         return updates
 
     def accumulate(
@@ -135,12 +137,12 @@ class OptimizerStep:
             # gradients are summed over processes once, after the last micro-batch: their numbers of batches may differ
             with self.accelerator.no_sync(self.wrapped), phase("forward_backward"):
                 old = None if is_first else logps.old[places]
-                loss, own, logp = loss_of(self.policy, batch, credit, objective, old, self.wrapped, distiller)
+                loss, batch_numbers, logp = loss_of(self.policy, batch, credit, objective, old, self.wrapped, distiller)
                 self.accelerator.backward(loss / credit.divisor)
             if is_first:
                 logps.old[places] = logp
             logps.new[places] = logp
-            numbers += own
+            numbers += batch_numbers
         return numbers.means(objective, credit.divisor, self.accelerator)
 
     @torch.no_grad()
@@ -150,21 +152,19 @@ class OptimizerStep:
         The first minibatch stays NaN: `accumulate` fills it in, since no weight has changed until then.
         """
         old = torch.full_like(credit.sampled_logp, math.nan)
-        parts = [part for part in credit.parts if anywhere(credit.learned_in(part), self.accelerator)]
+        parts = [part for part in credit.parts if any_process(credit.learned_in(part), self.accelerator)]
         for part in parts[1:]:
             for batch in self.batches(part, credit.learned.__getitem__):
                 with phase("reference"):
                     old[credit.tokens_of(batch)] = self.policy(batch.inputs)[0]
         return TokenLogps(old, torch.full_like(old, math.nan))
 
-    def trials(self, rate: float) -> Iterator[contextlib.AbstractContextManager]:
-        """Sets the learning rate; yields a context for the step's gradients, and if memory runs out in it another one.
+    def trials(self) -> Iterator[contextlib.AbstractContextManager]:
+        """Yields a context for the step's gradients, and a second one if memory runs out in the first.
 
         The micro-batch that failed is halved for the second, and for all later steps; the update is the same. Raises
-        OutOfMemory if that fails, too.
+        OutOfMemory if the second fails, too.
         """
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate * self.progress.rate_factor
         self.optimizer.zero_grad()
         for is_last in (False, True):  # contexts, since a `with` cannot run its body a second time
             self._is_short, self._batch_tokens = False, self.progress.micro_batch_tokens
@@ -174,7 +174,7 @@ class OptimizerStep:
 
     def batches(self, nodes: list[Node], is_learned: Callable[[int], bool]) -> Iterator[MicroBatch]:
         """Yields the micro-batches of those answers that have a gradient, as large as memory has allowed so far."""
-        items, device = sequences(nodes, is_learned, self.policy.sharing_pays), self.policy.device
+        items, device = sequences(nodes, is_learned, self.policy.should_share_trunk), self.policy.device
         batches = micro_batches(items, self.progress.micro_batch_tokens, self._pad_id, device)
         for batch in evened(batches, self._pad_id, device, self.accelerator) if self.policy.is_sharded else batches:
             self._batch_tokens = batch.inputs.ids.numel()
@@ -224,16 +224,16 @@ class OptimizerStep:
         here = (self.progress.stage, self.progress.step)  # a step may hold several optimizer steps
         self.progress.skipped += here != self._skipped_at
         self._skipped_at = here
-        what = f"loss {numbers['loss']}, gradient norm {numbers['grad_norm']}"
+        problem = f"loss {numbers['loss']}, gradient norm {numbers['grad_norm']}"
         if self._train.on_non_finite == "stop" or self.progress.skipped >= SKIPS_IN_A_ROW:
             largest = float(advantage.abs().max()) if len(advantage) else 0.0
             remedy = "lower optimizer.learning_rate, then --resume from the last checkpoint"
             if not largest <= MOST_ADVANTAGE:  # or NaN
                 alpha = getattr(self._train, "alpha", None)
-                what += f", from advantages of up to {largest:.3g}"
+                problem += f", from advantages of up to {largest:.3g}"
                 remedy = f"scale the reward{'' if alpha is None else f', or lower train.alpha = {alpha:g}'}"
-            raise NumericError(f"stage {self.progress.stage} step {self.progress.step + 1}: {what}; {remedy}")
-        self._warn(f"step skipped: {what}")
+            raise NumericError(f"stage {self.progress.stage} step {self.progress.step + 1}: {problem}; {remedy}")
+        self._warn(f"step skipped: {problem}")
 
     @contextlib.contextmanager
     def _within_memory(self, is_last: bool) -> Iterator[None]:

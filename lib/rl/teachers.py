@@ -20,7 +20,7 @@ class ModelTeacher:
     def __init__(self, settings: Model, policy: Policy):
         model, _ = load_base(settings, "plain")
         self.model, self.policy = Policy(model.requires_grad_(False), policy.temperature), policy
-        self.takes_branches = self.model.takes_masks
+        self.takes_branches = self.model.supports_masks
 
     def reads(self, inputs: Inputs) -> TeacherStates:
         """Returns its next-token distributions at the scored places, at the policy's temperature."""

@@ -1,9 +1,10 @@
-"""A tree of answers: the policy answers a prompt several times, and what follows an answer is asked in its turn.
+"""Trees of answers: the policy answers a prompt several times, and further prompts may follow each answer.
 
-A group holds the answers to one prompt. Self-play has groups alone; in SCoRe each first attempt is followed by a group
-of revisions, whose prompt continues it. A renderer's `next_prompt` says what follows an answer, or that nothing does;
-where that needs the verdict, the tree grows level by level, and `after` says it of all answers of a level. What follows
-an attempt may be a group of the policy's own reviews of it, which the next attempt follows (lib/rl/reviews.py).
+A group holds the answers to one prompt. Self-play has single groups; in SCoRe a group of revisions follows each first
+attempt, and its prompt continues that attempt. A renderer's `next_prompt` returns the prompt that follows an answer, if
+any; where it needs the verdict, the tree grows level by level, and `after` returns the prompts after all answers of a
+level. The group after an attempt may be the policy's own reviews of it, which the next attempt follows
+(lib/rl/reviews.py).
 """
 
 import contextlib
@@ -23,7 +24,7 @@ from lib.core.errors import OutOfMemory, is_out_of_memory
 from lib.generators.engines import NATIVE, Engine
 from lib.model.policy import Policy
 from lib.rewards.judge import Judge, Verdict
-from lib.rl.feedback.contract import Written
+from lib.rl.feedback.contract import JudgedAnswer
 from lib.rl.prompts import NOT_DRAWN, Choice, Prompt
 from lib.rl.reviews import role_of
 
@@ -87,14 +88,14 @@ class Node:
 
 def nodes(trees: Iterable[Group]) -> list[Node]:
     """Returns the groups of all trees, tree by tree, each before what follows it; numbers their answers from 0."""
-    found: list[Node] = []
+    numbered: list[Node] = []
     total = 0
 
     def walk(group: Group, tree: int, turn: int, attempt: int, *parent: Any) -> None:
         nonlocal total
         attempt += group.role == ATTEMPT
         node = Node(group, tree, turn, attempt, range(total, total + len(group.answers)), *parent)
-        found.append(node)
+        numbered.append(node)
         total = node.numbers.stop
         for number, answer in zip(node.numbers, group.answers, strict=True):
             if answer.following:
@@ -102,11 +103,11 @@ def nodes(trees: Iterable[Group]) -> list[Node]:
 
     for i, tree in enumerate(trees):
         walk(tree, i, 1, 0)
-    return found
+    return numbered
 
 
 def paths(tree: Group) -> Iterator[tuple[tuple[Group, Answer], ...]]:
-    """Yields each way from the root of a tree to a last answer, as groups with the answer in them."""
+    """Yields each path from the root of a tree to a last answer, as pairs of a group and an answer in it."""
     for answer in tree.answers:
         if answer.following:
             yield from (((tree, answer), *rest) for rest in paths(answer.following))
@@ -130,13 +131,13 @@ class Renderer(Protocol):
 
     @property
     def reads_verdicts(self) -> bool:
-        """True if what follows an answer depends on its verdict, or is found for many answers at once."""
+        """True if the next prompt depends on the answer's verdict, or is made for many answers at once."""
 
     def next_prompt(self, prompt: Prompt, completion: Completion) -> Prompt | None:
         """Returns the prompt that follows an answer, or None."""
 
-    def after(self, written: Sequence[Written]) -> list[Prompt | None]:
-        """Returns the same for judged answers: what follows each of them."""
+    def after(self, answers: Sequence[JudgedAnswer]) -> list[Prompt | None]:
+        """Returns the prompt that follows each judged answer, or None."""
 
     def longest_next(self, tokens: int, turn: int) -> int:
         """Returns the most tokens of the prompt of a turn, after `tokens` tokens of earlier prompt and answer."""
@@ -189,7 +190,7 @@ def sample(
 ) -> list[Group]:
     """Samples and judges a tree of answers to each prompt; calls `on_written` after each completion.
 
-    What an answer is depends on the seed and its path alone (engine/sampling.py), and a path begins with the
+    An answer depends on the seed and its path alone (engine/sampling.py), and a path begins with the
     prompt's place among those of all processes, `first` on: with equal generators everywhere, the answers do not depend
     on the number of processes. A reward in other processes begins while the model still writes other answers.
     """
@@ -197,21 +198,21 @@ def sample(
     if not prompts:
         return []
     decoding = sampling.decoding(prompts, renderer, seed)
-    asked: dict[TreePath, Prompt] = {(i,): prompt for i, prompt in enumerate(prompts, start=first)}
-    roots = list(asked)
+    prompt_at: dict[TreePath, Prompt] = {(i,): prompt for i, prompt in enumerate(prompts, start=first)}
+    roots = list(prompt_at)
 
     def turn(path: TreePath) -> Turn:
         depth = len(path) - 1
-        return Turn(asked[path].ids, sampling.max_new_tokens[depth], sampling.copies[depth])
+        return Turn(prompt_at[path].ids, sampling.max_new_tokens[depth], sampling.copies[depth])
 
     def next_turn(path: TreePath, following: Prompt | None) -> Turn | None:
         if following is None:
             return None
-        asked[path] = following
+        prompt_at[path] = following
         return turn(path)
 
     def follow(path: TreePath, completion: Completion) -> Turn | None:
-        prompt = asked[path[:-1]]
+        prompt = prompt_at[path[:-1]]
         on_written()
         if judge.begin is not None and prompt.review is None:
             judge.begin(renderer.text(completion), prompt.row)
@@ -219,64 +220,66 @@ def sample(
             return None
         return next_turn(path, renderer.next_prompt(prompt, completion))
 
-    written: dict[TreePath, Completion] = {}
+    completions: dict[TreePath, Completion] = {}
     # systematic sampling by one lot for all processes: the chance of each prompt is by_base, their number varies by 1
     lot, share = seed / 2**62, sampling.by_base
-    by_base = [root for root in roots if (root[0] * share + lot) % 1 < share]
+    base_roots = [root for root in roots if (root[0] * share + lot) % 1 < share]
     with memory_explained(decoding):
-        if by_base:
+        if base_roots:
             with policy.reference_mode():
-                written |= sampling.engine.generate(policy, {path: turn(path) for path in by_base}, decoding)
-        turns = {path: follow(path, completion) for path, completion in written.items()}
-        turns |= {path: turn(path) for path in roots if path not in by_base}
+                completions |= sampling.engine.generate(policy, {path: turn(path) for path in base_roots}, decoding)
+        turns = {path: follow(path, completion) for path, completion in completions.items()}
+        turns |= {path: turn(path) for path in roots if path not in base_roots}
         requests = {path: request for path, request in turns.items() if request}
-        written |= sampling.engine.generate(policy, requests, decoding, follow)
+        completions |= sampling.engine.generate(policy, requests, decoding, follow)
     verdicts: dict[TreePath, tuple[str, Verdict]] = {}
     for length in count(2):
-        level = sorted(path for path in written if len(path) == length)
+        level = sorted(path for path in completions if len(path) == length)
         if not level:
             break
-        verdicts |= _judged_level(judge, renderer, {path: (asked[path[:-1]], written[path]) for path in level})
+        verdicts |= _judged_level(judge, renderer, {path: (prompt_at[path[:-1]], completions[path]) for path in level})
         followed = [path for path in level if renderer.reads_verdicts and sampling.follows(path)]
         if followed:
-            answers = [Written(asked[path[:-1]], written[path], *verdicts[path]) for path in followed]
+            answers = [JudgedAnswer(prompt_at[path[:-1]], completions[path], *verdicts[path]) for path in followed]
             turns_after = map(next_turn, followed, renderer.after(answers))
             requests = {path: request for path, request in zip(followed, turns_after, strict=True) if request}
             with memory_explained(decoding):
-                written |= sampling.engine.generate(policy, requests, decoding, follow)
-    groups = _groups(asked, written, verdicts)
-    return [Group(groups[root].prompt, groups[root].answers, root in by_base) for root in roots]
+                completions |= sampling.engine.generate(policy, requests, decoding, follow)
+    groups = _groups(prompt_at, completions, verdicts)
+    return [Group(groups[root].prompt, groups[root].answers, root in base_roots) for root in roots]
 
 
 def _groups(
-    asked: dict[TreePath, Prompt],
-    written: dict[TreePath, Completion],
+    prompt_at: dict[TreePath, Prompt],
+    completions: dict[TreePath, Completion],
     verdicts: dict[TreePath, tuple[str, Verdict]],
 ) -> dict[TreePath, Group]:
     """Returns the group that answers each prompt, by its path."""
     groups: dict[TreePath, Group] = {}
-    for path in sorted(asked, key=lambda path: (-len(path), path)):  # what follows an answer comes before it
-        own = takewhile(written.__contains__, ((*path, copy) for copy in count()))
-        groups[path] = Group(asked[path], [Answer(written[at], *verdicts[at], groups.get(at)) for at in own])
+    for path in sorted(prompt_at, key=lambda path: (-len(path), path)):  # what follows an answer comes before it
+        copies = takewhile(completions.__contains__, ((*path, copy) for copy in count()))
+        groups[path] = Group(prompt_at[path], [Answer(completions[at], *verdicts[at], groups.get(at)) for at in copies])
     return groups
 
 
 def _judged_level(
     judge: Judge, renderer: Renderer, level: dict[TreePath, tuple[Prompt, Completion]]
 ) -> dict[TreePath, tuple[str, Verdict]]:
-    """Returns the texts of a level with their verdicts: of attempts by the judge, of reviews by what they are about."""
+    """Returns the texts of a level with their verdicts: the judge's of attempts, the attempt's of reviews."""
     texts = {path: renderer.text(completion) for path, (_, completion) in level.items()}
     attempts = [path for path, (prompt, _) in level.items() if prompt.review is None]
     prompts, finished = [level[path][0] for path in attempts], [level[path][1].finished for path in attempts]
-    found = judged(judge, [texts[path] for path in attempts], prompts, finished)
-    verdicts = dict(zip(attempts, found, strict=True))
+    judged = texts_with_verdicts(judge, [texts[path] for path in attempts], prompts, finished)
+    verdicts = dict(zip(attempts, judged, strict=True))
     for path, (prompt, completion) in level.items():
         if prompt.review:
             verdicts[path] = texts[path], prompt.review.verdict(completion, texts[path])
     return verdicts
 
 
-def judged(judge: Judge, texts: list[str], prompts: list[Prompt], finished: list[bool]) -> list[tuple[str, Verdict]]:
+def texts_with_verdicts(
+    judge: Judge, texts: list[str], prompts: list[Prompt], finished: list[bool]
+) -> list[tuple[str, Verdict]]:
     """Returns texts with their verdicts, each as an answer to the prompt at its index; `finished`: it was not cut."""
     with phase("reward"):
         verdicts = judge(texts, [prompt.row for prompt in prompts], [prompt.question for prompt in prompts], finished)

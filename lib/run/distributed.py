@@ -100,7 +100,7 @@ def interrupted(signals: Interrupts, accelerator: Accelerator) -> bool:
     return number > 0
 
 
-def anywhere(value: Any, accelerator: Accelerator) -> bool:
+def any_process(value: Any, accelerator: Accelerator) -> bool:
     """True if a value is true, or not empty, on any process."""
     return highest(int(bool(value)), accelerator) > 0
 

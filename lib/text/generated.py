@@ -15,7 +15,7 @@ from typing import Any
 
 from lib.core.config import GENERATED
 from lib.core.errors import ConfigError
-from lib.core.killable import Died, ProcessJob, ProcessPool, Refused, Unusable
+from lib.core.killable import ProcessJob, ProcessKilled, ProcessPool, Refused, Unusable
 from lib.core.registry import did_you_mean
 
 ROWS = 500  # to train on, unless options.size says otherwise
@@ -56,7 +56,7 @@ def task_names() -> list[str]:
 def _row(task: str, options: dict[str, Any], index: int) -> dict[str, Any]:
     try:
         made = _ask(task, options, index)
-    except Died as error:
+    except ProcessKilled as error:
         raise ConfigError(
             f"dataset.name: '{GENERATED}{task}' took too long, or too much memory, for row {index + 1}: give easier "
             "dataset.options"
@@ -80,7 +80,7 @@ def generated_score(entry: str, answer: str) -> float:
     """Returns the scorer's score of an answer, within 0 and 1; 0 where the scorer raises, or has to be killed."""
     try:
         score = _ask(*json.loads(entry), answer)
-    except (Died, Refused):
+    except (ProcessKilled, Refused):
         return 0.0
     return min(1.0, max(0.0, score)) if isinstance(score, float) else 0.0
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import lib.core.config
 from lib.core.errors import ConfigError
-from lib.core.killable import SYSTEM, Died, ProcessJob, ProcessPool, Refused, Unusable, in_daemon_thread
+from lib.core.killable import SYSTEM, ProcessJob, ProcessKilled, ProcessPool, Refused, Unusable, in_daemon_thread
 from lib.tools.pages import READABLE, Failed, Parser, clean, decode, document, kind_of, read_body
 
 REDIRECTS = 5
@@ -93,7 +93,7 @@ class Internet:
             if str(error) != "No results found.":
                 raise Failed(f"search failed: {error}") from error
             hits = []
-        except Died as error:
+        except ProcessKilled as error:
             raise Failed("search failed: no answer") from error
         except Unusable as error:
             raise ConfigError(

@@ -12,7 +12,7 @@ from typing import Any
 from judge.parsing import without_special_tokens
 from judge.pool import cores
 from lib.core.errors import ConfigError
-from lib.core.killable import Died, ProcessJob, ProcessPool, Refused, Unusable
+from lib.core.killable import ProcessJob, ProcessKilled, ProcessPool, Refused, Unusable
 
 CUT = "\n[cut]"
 MOST_TEXT = 20_000  # characters of a page
@@ -102,14 +102,14 @@ class Parser:
         """Returns the text that a reader sees of a page."""
         try:
             return await self._pool.run(page) if page.strip() else ""
-        except (Died, Refused, Unusable) as error:
+        except (ProcessKilled, Refused, Unusable) as error:
             raise _told(error) from error
 
     def text_of_now(self, page: str) -> str:
         """Returns the same as `text_of`, but blocks."""
         try:
             return self._pool.run_now(page) if page.strip() else ""
-        except (Died, Refused, Unusable) as error:
+        except (ProcessKilled, Refused, Unusable) as error:
             raise _told(error) from error
 
     def close(self) -> None:

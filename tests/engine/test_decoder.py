@@ -61,7 +61,7 @@ def by_batches(policy):
         key = tuple(sorted(changes.items()))
         if key not in found:
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(policy, "takes_slab", False)
+                patch.setattr(policy, "supports_slab", False)
                 patch.setattr(sampling, "_Continuous", None)
                 found[key] = grown(policy, **changes)
         return found[key]
@@ -82,7 +82,7 @@ def assert_same(mine, other, logps=1e-4):
 @pytest.mark.parametrize("rows", [1, 2, 3, 7, 100])
 @pytest.mark.parametrize("temperature", [0.0, 0.8, 1.0])
 def test_continuous_decoding_writes_what_the_models_own_cache_does(policy, by_batches, temperature, rows):
-    assert policy.takes_masks
+    assert policy.supports_masks
     for seed in range(3):
         mine = grown(policy, temperature=temperature, rows=rows, seed=seed)
         assert_same(mine, by_batches(temperature=temperature, seed=seed))
@@ -195,7 +195,7 @@ def test_steps_of_fixed_sizes_write_the_same(policy, by_batches, monkeypatch, ro
 def test_a_decoder_that_is_dropped_is_freed_with_its_recorded_steps(make_policy, kind):
     """At once, not whenever garbage is next collected: its slab may be most of the memory."""
     policy = make_policy(kind=kind)
-    assert policy.takes_masks
+    assert policy.supports_masks
     gc.collect()
     gc.disable()
     try:
@@ -403,7 +403,7 @@ def test_logits_that_are_not_finite_have_no_log_prob(wrong, size):
 @pytest.mark.parametrize("in_slab", [True, False])
 def test_logits_that_are_not_finite_end_sampling(make_policy, monkeypatch, temperature, in_slab):
     policy = make_policy(moved=0.3)
-    monkeypatch.setattr(policy, "takes_slab", in_slab)
+    monkeypatch.setattr(policy, "supports_slab", in_slab)
     weight = policy.head.weight
     weight.data = weight.data.clone()
     weight.data[7, 0] = math.inf
@@ -443,7 +443,7 @@ def no_room(monkeypatch, above, at=0):
 @pytest.mark.parametrize("in_slab", [True, False])
 @pytest.mark.parametrize("at", [0, 4, 15])
 def test_out_of_memory_halves_the_rows_and_no_sample_changes(policy, monkeypatch, in_slab, at):
-    monkeypatch.setattr(policy, "takes_slab", in_slab)
+    monkeypatch.setattr(policy, "supports_slab", in_slab)
     expected, asked = grown(policy, rows=12), []
     sizes = no_room(monkeypatch, above=6, at=at)
 
@@ -535,9 +535,9 @@ def spread_of(rows, ends):
     return len({*lengths}), lengths[-1] - lengths[len(rows) // 2]
 
 
-def check_greedy(policy, takes_masks):
+def check_greedy(policy, supports_masks):
     """Greedy completions are those of transformers, also where rows end early; log-probs those of the policy."""
-    assert policy.takes_masks == takes_masks
+    assert policy.supports_masks == supports_masks
     with policy.generation_mode() as model:
         free = [
             model.generate(torch.tensor([ids]), do_sample=False, max_new_tokens=14, eos_token_id=None)
@@ -559,10 +559,10 @@ def check_greedy(policy, takes_masks):
 @pytest.mark.parametrize(("kind", "fields"), FULL.items(), ids=list(FULL))
 def test_full_attention_goes_through_the_slab(kind, fields, monkeypatch):
     monkeypatch.setattr(sampling, "_by_batches", None)
-    check_greedy(random_policy(kind, fields), takes_masks=True)
+    check_greedy(random_policy(kind, fields), supports_masks=True)
 
 
 @pytest.mark.parametrize(("kind", "fields"), OTHERS.items(), ids=list(OTHERS))
 def test_windows_recurrence_and_sinks_fall_back_to_the_models_own_cache(kind, fields, monkeypatch):
     monkeypatch.setattr(sampling, "_Continuous", None)
-    check_greedy(random_policy(kind, fields), takes_masks=False)
+    check_greedy(random_policy(kind, fields), supports_masks=False)

@@ -24,7 +24,7 @@ import train
 from data.builders import write_rows
 from lib.core.config import Optimizer, ScoreConfig, load
 from lib.core.errors import ConfigError, NumericError, OutOfMemory
-from lib.model.logits import Around
+from lib.model.logits import HeadTransform
 from lib.model.policy import Policy
 from lib.rl import losses as module
 from lib.rl.batching import sequences
@@ -432,7 +432,9 @@ def test_the_size_of_micro_batches_does_not_change_the_update(folder, stage, his
         run.policy.load_state_dict(adapter)
         run.step.reset()
         run.progress.micro_batch_tokens = tokens
-        for trial in run.step.trials(1e-4):
+        for group in run.step.optimizer.param_groups:
+            group["lr"] = 1e-4
+        for trial in run.step.trials():
             with trial:
                 numbers = accumulate(run, credit)
         run.step.apply(numbers, credit.advantage, expects_gradient=True)
@@ -512,7 +514,7 @@ def test_the_update_is_that_of_a_forward_per_completion(folder, monkeypatch, sta
     assert expected.norm() > 1e-2
     results = []
     for pays in (True, False):
-        monkeypatch.setattr(Policy, "sharing_pays", lambda self, trunk, branches, pays=pays: pays)
+        monkeypatch.setattr(Policy, "should_share_trunk", lambda self, trunk, branches, pays=pays: pays)
         for tokens in (60, 10_000):
             run.progress.micro_batch_tokens = tokens
             batches = list(
@@ -560,7 +562,7 @@ def test_what_has_no_gradient_costs_no_forward(folder, monkeypatch, stage, histo
     every = replace(credit)
     vars(every)["learned"] = [True] * 48
     for own, pays in product((credit, every), (True, False)):
-        monkeypatch.setattr(Policy, "sharing_pays", lambda self, trunk, branches, pays=pays: pays)
+        monkeypatch.setattr(Policy, "should_share_trunk", lambda self, trunk, branches, pays=pays: pays)
         run.policy.zero_grad()
         batches = run.step.batches(own.parts[0], own.learned.__getitem__)
         scored = sum(int((batch.token == 0).sum()) for batch in batches)
@@ -721,7 +723,7 @@ def test_a_shared_first_attempt_is_trained_once(folder):
         shared = rollouts[start : start + 3]
         assert [r.revision for r in shared] == [0, 1, 2]
         assert shared[0].y1 is shared[1].y1 is shared[2].y1
-    apart, together = sequences(found), sequences(found, pays=lambda trunk, branches: True)
+    apart, together = sequences(found), sequences(found, should_share=lambda trunk, branches: True)
     assert (len(apart), len(together)) == (24, 8)
     for items in (apart, together):
         for attempt in (1, 2):
@@ -789,7 +791,7 @@ def test_whose_first_attempts_the_base_writes_is_drawn_by_lot(folder):
 def test_the_gap_between_sampling_and_scoring_is_that_of_the_trained_tokens(folder, monkeypatch, shared):
     """Those of the base are none of them, and a first attempt of several revisions counts once."""
     run = score_run("train.base_first_attempts=0.5", moved=0.4)
-    monkeypatch.setattr(run.policy, "sharing_pays", lambda trunk, branches: shared)
+    monkeypatch.setattr(run.policy, "should_share_trunk", lambda trunk, branches: shared)
     trees = run.sample(run.stages[1])
     rollouts = rollouts_of(trees)
 
@@ -831,7 +833,7 @@ def test_a_model_whose_log_probs_differ_is_refused_before_there_is_a_run(folder,
     if resume:
         assert command(capsys)[0] == 0
     before = sorted((path, path.stat().st_mtime_ns) for path in Path("outputs").rglob("*"))
-    monkeypatch.setattr("lib.model.policy.measure", lambda model: Around(after=1.5))
+    monkeypatch.setattr("lib.model.policy.measure", lambda model: HeadTransform(after=1.5))
     code, _, err = command(capsys, *(["--resume"] if resume else []))
     assert code == 2
     assert "of type qwen3, gives the tokens that it samples other log-probs than its own forward does" in err

@@ -86,12 +86,15 @@ def sampled(kind):
     base, _ = load_base(config, "unsloth")
     policy = Policy(attach_tuner(base, Lora(r=4, alpha=8), config, "unsloth", 0), 0.7, "unsloth")
     move(policy.trainable, 0.3)
-    seen = {"takes": [policy.takes_slab, policy.llama is not None], "shares": policy.sharing_pays(20, [5, 5, 5])}
+    seen = {
+        "takes": [policy.supports_slab, policy.llama is not None],
+        "shares": policy.should_share_trunk(20, [5, 5, 5]),
+    }
     prompts = [[5, 6, 7, 8, 9, 10, 11, 12, 13], [14, 15, 16]]
     turns = {(i,): Turn(ids, 12, 3) for i, ids in enumerate(prompts)}
     decoding = Decoding(0.7, frozenset([1, 9]), pad_id=0, rows=4, columns=24, seed=3)
     answers = generate(policy, turns, decoding)
-    policy.takes_slab = False
+    policy.supports_slab = False
     others = generate(policy, turns, decoding)
     return seen | {
         "ids": [[found[path].ids for path in sorted(answers)] for found in (answers, others)],

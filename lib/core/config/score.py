@@ -192,7 +192,7 @@ class ScoreConfig(RLConfig):
 
     def _conflicts(self) -> Conflicts:
         gen, limit = self.generation, self.model.max_seq_length
-        if self.train.recipe == "thinktwice" and self.told():
+        if self.train.recipe == "thinktwice" and self.feedback_fields():
             keys = ("train.recipe", "prompts.feedback", "prompts.stop")
             yield keys, "thinktwice reviews without a sign of what is right: set feedback: none and stop: never"
         if self.train.recipe == "ufo" and self.prompts.stop != "verdict":
@@ -225,18 +225,18 @@ class ScoreConfig(RLConfig):
 
     def evaluations(self, when: str) -> list[tuple[Eval, dict[str, Any]]]:
         """Returns the evaluations of a moment; where attempts get feedback, one of them is without."""
-        plain = [(self.eval, {"with_feedback": False})] if self.told() else []
+        plain = [(self.eval, {"with_feedback": False})] if self.feedback_fields() else []
         return [*super().evaluations(when), *plain]
 
-    def told(self, with_feedback: bool = True) -> dict[str, str]:
+    def feedback_fields(self, with_feedback: bool = True) -> dict[str, str]:
         """Returns the fields of an evaluation row that describe feedback and stop rule; {} if all rows share them."""
         feedback, stop = str(self.prompts.feedback), str(self.prompts.stop)
         if feedback == "none" and stop == "never":
             return {}
         if not with_feedback:
             return {"feedback": "none"}
-        told: dict[str, str] = {"feedback": feedback if feedback != "none" else "stop"}
-        return told if stop == "never" else told | {"stop": stop}
+        feedback_fields: dict[str, str] = {"feedback": feedback if feedback != "none" else "stop"}
+        return feedback_fields if stop == "never" else feedback_fields | {"stop": stop}
 
     @property
     def turns(self) -> dict[str, int]:

@@ -10,7 +10,7 @@ from lib.rl.prompts import Prompt
 MOST_SHOWN = 2000  # characters of a test or its outcome that are read; `prompts.feedback_tokens` decides what is kept
 
 
-class Written(NamedTuple):
+class JudgedAnswer(NamedTuple):
     """An answer that was judged, and its prompt."""
 
     prompt: Prompt
@@ -22,6 +22,6 @@ class Written(NamedTuple):
 class Feedback:
     """Says what the user answers to attempts."""
 
-    def after(self, written: Sequence[Written]) -> list[str]:
+    def after(self, written: Sequence[JudgedAnswer]) -> list[str]:
         """Returns the user's message after each answer; control tokens and length are the renderer's concern."""
         raise NotImplementedError

@@ -8,7 +8,7 @@ tree (lib/rl/reviews.py); what is said here is the same after all attempts, and 
 from collections.abc import Sequence
 
 from lib.core.config import Prompts
-from lib.rl.feedback.contract import Feedback, Written
+from lib.rl.feedback.contract import Feedback, JudgedAnswer
 from lib.rl.prompts import filled
 
 
@@ -19,6 +19,6 @@ class AskReview(Feedback):
         self.then = prompts.self_correction
         self.ask = filled(prompts.self.ask, {"self_correction": self.then}, "prompts.self.ask")
 
-    def after(self, written: Sequence[Written]) -> list[str]:
+    def after(self, written: Sequence[JudgedAnswer]) -> list[str]:
         """Returns the user's message after each answer."""
         return [self.then if answer.prompt.review else self.ask for answer in written]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from lib.core.config import Prompts
 from lib.rewards.programs import Failure, first_failures
-from lib.rl.feedback.contract import MOST_SHOWN, Feedback, Written
+from lib.rl.feedback.contract import MOST_SHOWN, Feedback, JudgedAnswer
 from lib.rl.prompts import filled
 
 
@@ -18,7 +18,7 @@ class TellTests(Feedback):
     def __init__(self, prompts: Prompts):
         self.settings, self.self_correction = prompts.tests, prompts.self_correction
 
-    def after(self, written: Sequence[Written]) -> list[str]:
+    def after(self, written: Sequence[JudgedAnswer]) -> list[str]:
         """Returns the user's message after each answer."""
         rows, texts = [answer.prompt.row for answer in written], [answer.text for answer in written]
         return [self._told(failure) for failure in first_failures(texts, rows, MOST_SHOWN)]

@@ -10,7 +10,7 @@ from typing import Any
 
 from judge.worker import shown
 from lib.core.config import Prompts, Tools
-from lib.rl.feedback.contract import MOST_SHOWN, Feedback, Written
+from lib.rl.feedback.contract import MOST_SHOWN, Feedback, JudgedAnswer
 from lib.text.calls import last_json_object, native_calls, read_json
 from lib.tools.toolbox import Toolbox, wire_name
 
@@ -25,7 +25,7 @@ class TellOutput(Feedback):
         self.self_correction = prompts.self_correction
         Toolbox(SETTINGS, None).prepare()
 
-    def after(self, written: Sequence[Written]) -> list[str]:
+    def after(self, written: Sequence[JudgedAnswer]) -> list[str]:
         """Returns the user's message after each answer."""
         return [self._told(texts) for texts in asyncio.run(self._called([calls_in(answer.text) for answer in written]))]
 

@@ -6,7 +6,7 @@ It is the one bit that a reward has (Liu et al. 2025, "try again", arXiv 2507.14
 from collections.abc import Sequence
 
 from lib.core.config import Prompts
-from lib.rl.feedback.contract import Feedback, Written
+from lib.rl.feedback.contract import Feedback, JudgedAnswer
 from lib.rl.prompts import filled
 
 
@@ -19,7 +19,7 @@ class TellVerdict(Feedback):
         self.wrong = filled(prompts.verdict.wrong, said, "prompts.verdict.wrong")
         self.unknown = prompts.self_correction
 
-    def after(self, written: Sequence[Written]) -> list[str]:
+    def after(self, written: Sequence[JudgedAnswer]) -> list[str]:
         """Returns the user's message after each answer."""
         verdicts = [answer.verdict for answer in written]
         return [

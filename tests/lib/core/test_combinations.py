@@ -107,7 +107,7 @@ def tried(config, backend="plain"):
 
 
 def sampled_as_scored(policy):
-    assert policy.takes_slab
+    assert policy.supports_slab
     found = generate(policy, {(0,): Turn([5, 6, 7], 6, 2)}, DECODING)
     for completion in found.values():
         with torch.no_grad():

@@ -25,7 +25,7 @@ from lib.core.config import FromScratch, Lora, TrainedModel, TrainedSampling, Vl
 from lib.core.errors import ApiError, ConfigError
 from lib.generators import vllm
 from lib.generators.engines import NATIVE, engine_of
-from lib.generators.vllm_server import BASE, RESTARTS, Lost, VllmServer, command_line
+from lib.generators.vllm_server import BASE, RESTARTS, ServerLost, VllmServer, command_line
 from lib.model.loading import attach_tuner
 from lib.model.policy import Inputs, Policy
 from lib.model.scratch import build
@@ -286,7 +286,7 @@ def test_a_server_that_does_not_sleep_is_ended_and_another_one_started(opened, m
     def refusing(path, *arguments):
         if path == "/sleep":
             monkeypatch.setattr(engine.server, "sleeps", False)  # the next server has no such mode on a CPU
-            raise Lost("no answer")
+            raise ServerLost("no answer")
         return {} if path == "/wake_up" else post(path, *arguments)
 
     monkeypatch.setattr(engine.server, "_post", refusing)

@@ -6,7 +6,7 @@ from conftest import part
 from helpers.architectures import TYPES, built, probed
 
 from lib.core.errors import ConfigError
-from lib.model.logits import Around, measure
+from lib.model.logits import HeadTransform, measure
 
 BETWEEN = "does more to its hidden states or logits than multiplying and capping them"
 NO_CACHE = "has no cache of what it has read"
@@ -51,9 +51,10 @@ def test_most_types_are_none_of_the_exceptions():
 
 
 AROUND = {
-    "qwen3": Around(), "cohere": Around(after=0.5), "hyperclovax": Around(after=3.0), "granite": Around(after=1 / 3),
-    "falcon_h1": Around(after=0.5), "minicpm3": Around(before=0.25), "gemma2": Around(softcap=20.0),
-    "xlstm": Around(softcap=20.0),
+    "qwen3": HeadTransform(), "cohere": HeadTransform(after=0.5), "hyperclovax": HeadTransform(after=3.0),
+    "granite": HeadTransform(after=1 / 3), "falcon_h1": HeadTransform(after=0.5),
+    "minicpm3": HeadTransform(before=0.25), "gemma2": HeadTransform(softcap=20.0),
+    "xlstm": HeadTransform(softcap=20.0),
 }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from transformers import AutoConfig, AutoModelForCausalLM
 
 from engine import Completion, Decoding, Turn, decoder, generate
 from lib.model import policy as policy_module
-from lib.model.logits import Around
+from lib.model.logits import HeadTransform
 from lib.model.policy import Inputs, Policy
 from lib.rewards.judge import Verdict
 from lib.rl import credit as columns
@@ -34,7 +34,7 @@ class Enough(Exception):
 @pytest.fixture
 def build(monkeypatch):
     """Calls back with a bfloat16 policy on the fake GPU and the watch over it."""
-    monkeypatch.setattr(policy_module, "measure", lambda _model: Around())  # compares numbers
+    monkeypatch.setattr(policy_module, "measure", lambda _model: HeadTransform())  # compares numbers
     monkeypatch.setattr(decoder._FixedStep, "_record", lambda *_: None)
 
     def build(kind, layers, use):
@@ -116,9 +116,9 @@ def test_credit_is_assigned_on_the_gpu(monkeypatch):
     with fake_cuda(monkeypatch) as seen:
         credit = columns.credit_of(found, [1.0] * count, [True] * count, (0.1, 0.1), torch.device("cuda"))
         for norm in ("sequence", "constant", "token"):
-            credit = columns.weighted(credit, norm, (30, 30), alone, below=(2, 1))
+            credit = columns.with_token_weights(credit, norm, (30, 30), alone, below=(2, 1))
         credit = columns.scaled_by_role(credit, alone)
-        credit = columns.taught(credit, [0.5] * count, 0.5)
+        credit = columns.with_teacher(credit, [0.5] * count, 0.5)
         credit = columns.some_followed(columns.without_idle_trees(credit), 1)
         credit = columns.in_minibatches(credit, 1, alone)
         assert seen.strays == []

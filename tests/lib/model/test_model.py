@@ -70,7 +70,7 @@ def test_positions_count_from_the_first_token(tmp_path, monkeypatch):
             alone = generate(policy, {path: turn}, decoding)
             greedy = base.generate(torch.tensor([turn.ids]), do_sample=False, max_new_tokens=6, eos_token_id=None)
             assert together[(*path, 0)].ids == alone[(*path, 0)].ids == greedy[0, len(turn.ids) :].tolist()
-        monkeypatch.setattr(policy, "takes_slab", False)  # then by batches, padded on the left
+        monkeypatch.setattr(policy, "supports_slab", False)  # then by batches, padded on the left
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.7])
@@ -179,7 +179,7 @@ KINDS = ["qwen3", "gemma"]  # of the Llama family, which decodes with copies of 
 @pytest.mark.parametrize("lora", LORAS)
 def test_merged_is_the_same_model_and_the_base_is_only_put_aside(make_policy, lora):
     policy = make_policy(moved=0.3, lora=lora, kind="gemma")
-    assert policy.takes_masks
+    assert policy.supports_masks
     assert policy.llama is None
     before, expected = base_weights(policy), logits_of(policy, ROWS[1])
     with policy.generation_mode():
@@ -228,7 +228,7 @@ def test_where_unsloth_computes_the_weights_alone_decide_how_it_is_sampled(make_
     fast_forward.__module__ = "unsloth.models.llama"
     monkeypatch.setattr(attention, "forward", fast_forward)
     policy = make_policy(moved=0.3, kind=kind)
-    assert (policy.takes_slab, policy.takes_masks) == (kind == "qwen3", False)
+    assert (policy.supports_slab, policy.supports_masks) == (kind == "qwen3", False)
     policy.say_sampling(said.append)
     asked.clear()
     assert text_of(policy) == expected

@@ -485,7 +485,7 @@ def test_log_probs_before_the_first_step_are_those_of_the_policy(folder):
 def after_a_step(*overrides, shares=None, moved=0.2):
     with opened(*overrides, moved=moved) as run:
         if shares is not None:
-            run.policy.sharing_pays = lambda trunk, branches: shares
+            run.policy.should_share_trunk = lambda trunk, branches: shares
         row = play_step(run)
         return weights(run), row
 

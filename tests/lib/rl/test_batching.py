@@ -134,7 +134,7 @@ def test_a_branch_sees_its_trunk_and_itself_alone(make_policy):
     for other in ([13, 14, 15], [20, 21, 22]):
         revisions = group(second, [Completion(other, [0.0] * 3, True), one])
         tree = group(Prompt({}, [5, 6], ""), [first], [revisions])
-        (batch,) = micro_batches(sequences(nodes([tree]), pays=lambda *_: True), 100, PAD, CPU)
+        (batch,) = micro_batches(sequences(nodes([tree]), should_share=lambda *_: True), 100, PAD, CPU)
         assert batch.inputs.ids.tolist() == [[5, 6, 7, 8, 9, *other[:2], 10, 11]]  # nothing follows the last tokens
         assert batch.inputs.positions.tolist() == [[0, 1, 2, 3, 4, 5, 6, 5, 6]]
         assert batch.inputs.trunk == 5
@@ -144,10 +144,10 @@ def test_a_branch_sees_its_trunk_and_itself_alone(make_policy):
 
 def test_sharing_pays_for_long_trunks_and_where_masks_are_taken(make_policy, monkeypatch):
     policy = make_policy()
-    assert policy.sharing_pays(20, [5, 5, 5])
-    assert not policy.sharing_pays(1, [200] * 8)  # nothing to share, and the branches would see each other masked
+    assert policy.should_share_trunk(20, [5, 5, 5])
+    assert not policy.should_share_trunk(1, [200] * 8)  # nothing to share, and the branches would see each other masked
     monkeypatch.setattr(policy.language_model.config, "_attn_implementation", "eager")
-    assert not policy.sharing_pays(20, [5, 5, 5])
+    assert not policy.should_share_trunk(20, [5, 5, 5])
     monkeypatch.undo()
-    monkeypatch.setattr(policy, "takes_masks", False)
-    assert not policy.sharing_pays(20, [5, 5, 5])
+    monkeypatch.setattr(policy, "supports_masks", False)
+    assert not policy.should_share_trunk(20, [5, 5, 5])

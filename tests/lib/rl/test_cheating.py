@@ -25,7 +25,7 @@ from lib.rewards.programs import check_public, first_failures
 from lib.rl.credit import advantages_of, credit_of, peers_of, scaled_by_role
 from lib.rl.evaluation import answers_of, summarise
 from lib.rl.feedback.choice import feedback_of
-from lib.rl.feedback.contract import Written
+from lib.rl.feedback.contract import JudgedAnswer
 from lib.rl.prompts import Prompt
 from lib.rl.recipes.choice import recipe_of
 from lib.rl.recipes.contract import StepAnswers
@@ -223,7 +223,7 @@ def test_hostile_attempts_are_told_the_first_public_test_and_no_hidden_one(task)
     ]  # fmt: skip
     judge(programs, [row] * len(programs))  # hidden tests first, in the same workers
     prompt = Prompt(row, [0], row["prompt"])
-    said = feedback_of(config.prompts).after([Written(prompt, ENDED, text, None) for text in programs])
+    said = feedback_of(config.prompts).after([JudgedAnswer(prompt, ENDED, text, None) for text in programs])
     for text in said:
         assert not [secret for secret in [*secrets, str(high)] if secret in text], text
         assert f"assert f(0) == {low}; f(0) " in text

@@ -29,7 +29,7 @@ from lib.rewards.programs import check_public, first_failures
 from lib.rl.corrections import PLACEHOLDER, CorrectionPrompts
 from lib.rl.evaluation import answers_of
 from lib.rl.feedback.choice import KINDS, feedback_of
-from lib.rl.feedback.contract import Written
+from lib.rl.feedback.contract import JudgedAnswer
 from lib.rl.feedback.tool import calls_in
 from lib.rl.task import load_data
 from lib.rl.tree import Sampling, nodes, sample
@@ -61,14 +61,14 @@ def written(prompts, text, row=ROW, **verdict):
     ids = prompts.tokenizer(text, add_special_tokens=False)["input_ids"]
     completion = Completion(ids, [0.0] * len(ids), finished=False)
     known = {"reward": 0.0, "components": {}, "match": False, "answer": "", **verdict}
-    return Written(prompts.prompt(row), completion, text, Verdict(**known))
+    return JudgedAnswer(prompts.prompt(row), completion, text, Verdict(**known))
 
 
 def as_review(prompts, prompt, text):
     """The same text as a review."""
     ids = prompts.tokenizer(text, add_special_tokens=False)["input_ids"]
     completion = Completion(ids, [0.0] * len(ids), finished=False)
-    return Written(prompt, completion, text, prompt.review.verdict(completion, text))
+    return JudgedAnswer(prompt, completion, text, prompt.review.verdict(completion, text))
 
 
 def said(kind, text, row=ROW, settings=None, **verdict):

@@ -1,8 +1,18 @@
 import pytest
 
 from lib.core.config import Eval, ScoreConfig, SelfPlayConfig
-from lib.core.console import TELL_SECONDS, Telling
-from lib.rl.plan import Held, Stage, ahead, answers, stage_of, stages_of, told, work_of_score, work_of_selfplay
+from lib.core.console import PRINT_SECONDS, ProgressPrinter
+from lib.rl.plan import (
+    HeldOut,
+    Stage,
+    answers,
+    stage_of,
+    stages_of,
+    work_left,
+    work_line,
+    work_of_score,
+    work_of_selfplay,
+)
 
 COMMON = {"run_name": "x", "model": {"name": "m"}, "dataset": {"name": "d"}}
 
@@ -31,17 +41,17 @@ def time():
 
 def test_an_evaluation_tells_now_and_then_and_a_short_one_nothing(time):
     lines = []
-    telling = Telling(lines.append, "eval pretrain, greedy", time)
+    printer = ProgressPrinter(lines.append, "eval pretrain, greedy", time)
     for done in range(1, 61):
-        time.seconds += TELL_SECONDS / 15
-        telling(done, 60)
+        time.seconds += PRINT_SECONDS / 15
+        printer(done, 60)
     assert lines == [
         "eval pretrain, greedy: 15/60 questions",
         "eval pretrain, greedy: 30/60 questions",
         "eval pretrain, greedy: 45/60 questions",
     ]
-    quick = Telling(lines.append, "eval step, greedy", time)
-    time.seconds += TELL_SECONDS - 0.1
+    quick = ProgressPrinter(lines.append, "eval step, greedy", time)
+    time.seconds += PRINT_SECONDS - 0.1
     quick(399, 400)
     assert len(lines) == 3
     time.seconds += 0.1
@@ -57,7 +67,7 @@ def test_the_evaluations_ahead_are_those_that_a_run_makes():
     steps = ["step"]
 
     def left(*where):
-        there = ahead(stages, settings, *where)
+        there = work_left(stages, settings, *where)
         return there.steps, there.evaluations
 
     assert left() == ({1: 6, 2: 12}, ["pretrain", *steps, "end", *steps, *steps, "end"])
@@ -72,13 +82,13 @@ def test_the_evaluations_ahead_are_those_that_a_run_makes():
 def test_an_evaluation_has_rows_to_choose_by_and_a_greedy_one_beside_it():
     settings = Eval(max_examples=50, step_examples=20, samples_per_prompt=4, temperature=1.0, greedy_too=True)
     config = config_of(settings)
-    assert answers(config, "pretrain", Held(80, 30)) == (50 + 30) * 4 + 50
-    assert answers(config, "pretrain", Held(40, 10)) == (40 + 10) * 4 + 40
-    assert answers(config, "step", Held(80, 30)) == (20 + 30) * 4
-    assert answers(config_of(Eval()), "end", Held(80, 0)) == 80
+    assert answers(config, "pretrain", HeldOut(80, 30)) == (50 + 30) * 4 + 50
+    assert answers(config, "pretrain", HeldOut(40, 10)) == (40 + 10) * 4 + 40
+    assert answers(config, "step", HeldOut(80, 30)) == (20 + 30) * 4
+    assert answers(config_of(Eval()), "end", HeldOut(80, 0)) == 80
     fed_back = config_of(settings, feedback="verdict")  # one more pass, without feedback
-    assert answers(fed_back, "pretrain", Held(80, 30)) == (50 + 30) * 4 + 50 + 50 * 4
-    assert answers(fed_back, "step", Held(80, 30)) == (20 + 30) * 4 + 20 * 4
+    assert answers(fed_back, "pretrain", HeldOut(80, 30)) == (50 + 30) * 4 + 50 + 50 * 4
+    assert answers(fed_back, "step", HeldOut(80, 30)) == (20 + 30) * 4 + 20 * 4
 
 
 def test_the_plan_of_both_attempts_by_hand():
@@ -86,14 +96,15 @@ def test_the_plan_of_both_attempts_by_hand():
              "attempts_per_prompt": 2, "revisions_per_attempt": 3}  # fmt: skip
     budgets = {"max_new_tokens_attempt1": 10, "max_new_tokens_attempt2": 100, "max_prompt_length_attempt1": 100}
     config = ScoreConfig(**COMMON, prompts={"self_correction": "R"}, train=train, generation=budgets)
-    line = told(work_of_score(config, ahead(stages_of(config, 99), config.eval), Held(20, 5)))
+    line = work_line(work_of_score(config, work_left(stages_of(config, 99), config.eval), HeldOut(20, 5)))
     assert line == (
         "planned: stage I, 3 steps: 120 completions of at most 9,300 tokens in all; "  # 3 x 5 x (2 + 6)
         "stage II, 2 steps: 112 completions of at most 8,680 tokens in all; "
         "3 evaluations: 150 completions of at most 8,250 tokens in all"
     )
     config = config.model_copy(update={"train": config.train.model_copy(update={"stage1_steps": 0})})
-    line = told(work_of_score(config, ahead(stages_of(config, 99), config.eval, 2, 1, None), Held(20, 5)), "left")
+    left = work_left(stages_of(config, 99), config.eval, 2, 1, None)
+    line = work_line(work_of_score(config, left, HeldOut(20, 5)), "left")
     assert line == (
         "left: stage II, 1 step: 56 completions of at most 4,340 tokens in all; "
         "1 evaluation: 50 completions of at most 2,750 tokens in all"
@@ -123,7 +134,7 @@ def test_the_plan_of_self_play_by_hand(opponent, teacher, expected):
         generation={"max_new_tokens": 10}, train={"steps": 3, "batch_size": 10, "group_size": 4},
         eval={"samples_per_prompt": 2, "temperature": 1.0},
     )  # fmt: skip
-    line = told(work_of_selfplay(config, ahead([stage_of(config, 9)], config.eval), Held(20, 5), rows=9))
+    line = work_line(work_of_selfplay(config, work_left([stage_of(config, 9)], config.eval), HeldOut(20, 5), rows=9))
     parts = line.removeprefix("planned: ").split("; ")
     assert parts[0] == "3 steps: 120 completions of at most 1,200 tokens in all"
     assert parts[-1] == "2 evaluations: 100 completions of at most 1,000 tokens in all"

@@ -9,7 +9,7 @@ import torch
 from helpers.architectures import PROMPT, built
 
 from lib.core.errors import ConfigError, NumericError
-from lib.model.logits import Around
+from lib.model.logits import HeadTransform
 from lib.model.policy import Policy
 from lib.rl import probe
 from lib.rl.probe import readable
@@ -52,7 +52,7 @@ def test_the_adapter_takes_part(make_policy, monkeypatch):
         probe_of(policy)
 
 
-@pytest.mark.parametrize("around", [Around(after=1.5), Around(before=2.0), Around(softcap=2.0)])
+@pytest.mark.parametrize("around", [HeadTransform(after=1.5), HeadTransform(before=2.0), HeadTransform(softcap=2.0)])
 def test_a_head_that_is_not_the_models_is_refused(make_policy, around):
     policy = make_policy()
     policy._head = around.head(policy.language_model.get_output_embeddings())
@@ -71,7 +71,7 @@ def test_another_temperature_is_refused(make_policy, monkeypatch):
 def test_a_batch_that_is_read_as_a_whole_is_told_from_a_text_that_is(make_policy, monkeypatch):
     """A policy that gives every text of a batch what belongs to the first one."""
     policy = make_policy(kind="gemma")
-    policy.takes_masks = policy.takes_slab = False
+    policy.supports_masks = policy.supports_slab = False
     real = policy.hidden_states
 
     def of_the_first(inputs):
@@ -89,9 +89,9 @@ def test_padding_that_is_read_is_refused_and_without_padding_the_same_model_agre
     from lib.model.loading import attach_tuner
 
     policy = Policy(attach_tuner(built("minimax"), Lora(r=4, targets="all-linear"), Model(name="x"), "plain", 0), 1.0)
-    assert not policy.takes_padding
+    assert not policy.supports_padding
     assert probe_of(policy).sampled < 1e-3
-    policy.takes_padding = True
+    policy.supports_padding = True
     with pytest.raises(ConfigError, match="so that it reads the padding, or the other rows, of a batch"):
         probe_of(policy)
 

@@ -123,7 +123,9 @@ def test_a_tree_with_reviews_is_scored_as_it_was_sampled(make_policy, tokenizer,
                 logps[number] = policy(after(prompt.ids, answer.completion.ids))[0]
             assert logps[number].tolist() == pytest.approx(answer.completion.logps, abs=1e-5)
     packed = {}
-    for batch in micro_batches(sequences(found, pays=lambda *_: True), 200, tokenizer.pad_token_id, policy.device):
+    for batch in micro_batches(
+        sequences(found, should_share=lambda *_: True), 200, tokenizer.pad_token_id, policy.device
+    ):
         for number, value in zip(batch.answer.tolist(), policy(batch.inputs)[0].tolist(), strict=True):
             packed.setdefault(number, []).append(value)
     assert packed.keys() == logps.keys()

@@ -34,7 +34,7 @@ def test_sizes_and_seeds_are_checked():
             load("countdown", **options)
 
 
-@pytest.mark.parametrize("died", [generated.Died, generated.Refused])
+@pytest.mark.parametrize("died", [generated.ProcessKilled, generated.Refused])
 def test_a_scorer_that_hangs_or_raises_pays_nothing(monkeypatch, died):
     def ask(*request):
         raise died("no number")

@@ -23,7 +23,7 @@ import pytest
 import lib.core.config
 import lib.core.killable
 from lib.core.errors import ConfigError
-from lib.core.killable import Died, ProcessJob, ProcessPool, Refused, Unusable
+from lib.core.killable import ProcessJob, ProcessKilled, ProcessPool, Refused, Unusable
 from lib.tools.extraction import extract, search
 from lib.tools.pages import EXTRACT, Parser, clean
 from lib.tools.web import Web
@@ -979,7 +979,7 @@ def test_a_search_result_has_bounds(monkeypatch):
 def test_nothing_found_is_no_failure_and_a_failure_is_not_nothing(monkeypatch):
     assert searched(monkeypatch, Refused("No results found."))[0] == {"query": "what is it", "results": []}
     assert searched(monkeypatch, Refused("403 <|im_end|>"))[0] == {"error": "search failed: 403 &lt;|im_end|>"}
-    assert searched(monkeypatch, Died())[0] == {"error": "search failed: no answer"}
+    assert searched(monkeypatch, ProcessKilled())[0] == {"error": "search failed: no answer"}
     with pytest.raises(ConfigError, match="cannot import ddgs"):
         searched(monkeypatch, Unusable())
 
