@@ -1,13 +1,12 @@
-"""Decoding close to the limit: the forward that extends rows of any length in one slab (engine/slab.py).
+"""Decodes rows of any length in one slab (engine/slab.py).
 
 Row r of the slab holds the first `lengths[r]` tokens of its text from column 0 on, without padding. Every forward
 writes its tokens at their own columns and attends to the columns up to them, so rows of different lengths decode
 together, and a finished row's place can be given to another text. transformers' own cache is concatenated anew at every
 token, copied once per query head, and knows one length for all rows.
 
-Works with models whose layers all attend to the whole past, by transformers' own forward or by engine/llama.py,
-which reads weights and adapters alone, so that it does not matter whose forward is in their place
-(`SampledPolicy.supports_slab`).
+Works with models whose layers all attend to the whole past (`SampledPolicy.supports_slab`): by transformers' forward or
+by engine/llama.py, which reads weights and adapters alone, so that a patched forward does not matter.
 """
 
 import contextlib
@@ -21,9 +20,9 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
-from engine.llama import Attend, Llama, Stacked
+from engine.llama import Attend, Llama, StackedLlama
 from engine.model import is_sharded
-from engine.slab import Slab, attention, step_attention
+from engine.slab import Slab, slab_attention, step_attention
 
 ATTENTION = "rematch_slab"
 PREFILL_TOKENS = 16_384  # new tokens of one forward, padding included
@@ -43,7 +42,7 @@ def bytes_per_token(model: nn.Module) -> int:
 
 
 def affordable_rows(model: nn.Module, columns: int) -> int:
-    """Returns how many rows of `columns` tokens fit into free memory by their keys and values; at least 1."""
+    """Returns the number of rows of `columns` tokens whose keys and values fit into free memory, at least 1."""
     device = next(model.parameters()).device
     if device.type == "cuda":
         cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
@@ -70,17 +69,14 @@ def container_room(cgroup: Path = CGROUP) -> float:
 
 
 class Decoder:
-    """The backbone of a model, with a slab of `rows` x `columns` tokens.
+    """The backbone of a model with a slab of `rows` x `columns` tokens; the caller assigns rows 0 .. n-1 to texts."""
 
-    Rows 0 .. n-1 are decoded; the caller assigns them.
-    """
-
-    def __init__(self, backbone: nn.Module, rows: int, columns: int, forward: Llama | Stacked | None = None):
+    def __init__(self, backbone: nn.Module, rows: int, columns: int, forward: Llama | StackedLlama | None = None):
         from transformers import AttentionInterface
 
-        AttentionInterface.register(ATTENTION, attention)
+        AttentionInterface.register(ATTENTION, slab_attention)
         self.backbone, self.config = backbone, backbone.config
-        self._written_out = forward
+        self._own_forward = forward
         self.columns = columns
         self.device = next(backbone.parameters()).device
         self.lengths = torch.zeros(rows, dtype=torch.long, device=self.device)  # tokens that row r holds
@@ -131,7 +127,7 @@ class Decoder:
         return self._steps[rows, widest](self, tokens)
 
     def arrange(self, sources: list[int | None]) -> None:
-        """Makes row i a copy of what row sources[i] was, or empties it. Rows that stay are not touched."""
+        """Copies row sources[i] to row i, or empties row i where that is None. Rows that stay are not touched."""
         moved = [(row, source) for row, source in enumerate(sources) if source is not None and row != source]
         if moved:
             to, source = torch.tensor(moved, device=self.device).unbind(1)
@@ -163,9 +159,9 @@ class Decoder:
         """
         widest = self._slab.aim(first, at, widest)
         visible = torch.arange(widest, device=self.device) <= at[..., None]  # (n, q, widest)
-        if self._written_out:
-            return self._written_out(ids, at, self._attend(visible), chosen)
-        with _attention(self.config):
+        if self._own_forward:
+            return self._own_forward(ids, at, self._attend(visible), chosen)
+        with _attending_to_slab(self.config):
             output = self.backbone(
                 input_ids=ids, attention_mask=visible[:, None], position_ids=at, past_key_values=self._slab,
                 use_cache=True,
@@ -186,14 +182,14 @@ class Decoder:
             key, value = self._slab.update(key.transpose(1, 2), value.transpose(1, 2), layer)
             if is_step:
                 return step_attention(query, key, value, bias)
-            return attention(None, query.transpose(1, 2), key, value, mask)[0]
+            return slab_attention(None, query.transpose(1, 2), key, value, mask)[0]
 
         return attend
 
 
 @contextlib.contextmanager
-def _attention(config: Any) -> Iterator[None]:
-    """Makes the model of `config` attend through `attention` inside the context."""
+def _attending_to_slab(config: Any) -> Iterator[None]:
+    """Makes the model of `config` attend through `slab_attention` inside the context."""
     before = config._attn_implementation
     config._attn_implementation = ATTENTION
     try:

@@ -1,10 +1,10 @@
-"""The forward of the Llama family, written out: what transformers' layers compute, in fewer and leaner operations.
+"""Our own forward of the Llama family: computes the same as transformers' layers in fewer and leaner operations.
 
-The modules of transformers and peft stay the owners of every weight; this only walks over them. Training and decoding
-differ in how a layer attends, which the caller gives. What is gained: a LoRA layer is one node of the graph instead of
-nine, norms and rotations keep nothing that can be had from their inputs, the last layer's MLP sees only the positions
-that are asked for, and no mask, cache or output object is made on the way. tests/engine/test_llama.py holds it against
-the models' own forward, benchmarks/step.py measures it.
+The modules of transformers and peft own every weight; this forward reads them. Training and decoding differ in how a
+layer attends, so the caller passes the attention. It is faster since a LoRA layer is one node of the graph instead of
+nine, norms and rotations save only their inputs, the last layer's MLP computes only the requested positions, and no
+mask, cache or output objects are made. tests/engine/test_llama.py compares it with the models' own forward,
+benchmarks/step.py measures it.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ class Llama:
     """The forward of one model with its adapter, which is applied if it is on at the time of the call."""
 
     def __init__(self, backbone: nn.Module, positions: int = 0):
-        """Precomputes the rotations of the first `positions` positions, which decoding needs again at every token."""
+        """Precomputes the rotations of the first `positions` positions, which decoding needs at every token."""
         self._backbone = backbone
         self._layers = list(backbone.layers)
         self._tables = _tables(backbone, positions) if positions else None
@@ -47,15 +47,12 @@ class Llama:
         is_frozen = not any(p.requires_grad for name, p in model.named_parameters() if "lora_" not in name)
         return cls(backbone) if is_bare and is_frozen and all(map(_is_plain, linears)) else None
 
-    def stacked(self, positions: int) -> "Llama | Stacked":
-        """Returns a forward for decoding up to `positions` positions.
-
-        It has copies of the weights, with the adapter merged in where that is exact, which it is in float32 alone.
-        """
+    def for_decoding(self, positions: int) -> "Llama | StackedLlama":
+        """Returns a forward for `positions` positions on copies of the weights; float32 ones have the adapter merged."""
         weights = [weight for layer in self._layers for weight in _frozen(layer)]
         if {weight.dtype for weight in weights} not in ({torch.bfloat16}, {torch.float32}):
             return Llama(self._backbone, positions)
-        return Stacked(self._backbone, positions)
+        return StackedLlama(self._backbone, positions)
 
     def __call__(
         self, ids: torch.Tensor, positions: torch.Tensor, attend: Attend, chosen: torch.Tensor | None = None
@@ -161,7 +158,7 @@ class _Layer:
         )
 
 
-class Stacked:
+class StackedLlama:
     """The forward for decoding: without gradient, in few calls, whose overhead dominates small matrices."""
 
     def __init__(self, backbone: nn.Module, positions: int):
@@ -218,21 +215,23 @@ def attend_within(mask: torch.Tensor | None, causal: int, dtype: torch.dtype) ->
     mask and without later keys. `dtype` is the model's.
     """
     if mask is None:
-        return lambda _layer, query, key, value: _attention(query, key, value, None)
+        return lambda _layer, query, key, value: _self_attention(query, key, value, None)
     mask = mask[:, :, causal:]
     bias = torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill_(~mask, float("-inf"))
 
     def attend(_layer: int, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
-        rest = _attention(query[:, causal:], key, value, bias)
+        rest = _self_attention(query[:, causal:], key, value, bias)
         if not causal:
             return rest
-        first = _attention(query[:, :causal], key[:, :causal], value[:, :causal], None)
+        first = _self_attention(query[:, :causal], key[:, :causal], value[:, :causal], None)
         return torch.cat([first, rest], dim=1)
 
     return attend
 
 
-def _attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+def _self_attention(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bias: torch.Tensor | None
+) -> torch.Tensor:
     groups = query.shape[2] // key.shape[2]
     if query.is_cuda and (bias is not None or query.dtype == torch.float32):  # no fast kernel there takes grouped heads
         key, value = (part.repeat_interleave(groups, dim=2) for part in (key, value))

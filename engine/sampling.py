@@ -1,14 +1,14 @@
 """Samples completions of token ids from a model and its adapters.
 
-Every completion draws random numbers of its own, named by the seed and its path: but for rounding, what is sampled does
-not depend on which rows were decoded together, in which order, or how many fitted. A row ends at the first
-id of `stop_ids`, whatever the pad id is.
+The seed and its path determine the random numbers of a completion: but for rounding, samples do not depend on which
+rows were decoded together, in which order, or how many fitted. A row ends at the first id of `stop_ids`, whatever the
+pad id is.
 
-Two ways to decode, with the same samples. `_Continuous` keeps all rows in one slab (engine/decoder.py): each
-distinct prompt is read once, a follow-up turn continues from the keys and values of its chat, rows that finish leave,
-and waiting ones take their places. `_by_batches` asks nothing of a model but its own forward and cache: for sliding
-windows, recurrent layers, and what Unsloth computes in ways of its own beyond the families of engine/llama.py
-(`SampledPolicy.supports_slab`). Where padding would be read, the prompts of a batch are of one length.
+Two ways to decode give the same samples. `_Continuous` keeps all rows in one slab (engine/decoder.py): it reads each
+distinct prompt once, continues a follow-up turn from the keys and values of its chat, and gives the places of finished
+rows to waiting ones. `_by_batches` needs only a model's own forward and cache: for sliding windows, recurrent layers,
+and Unsloth's models beyond the families of engine/llama.py (`SampledPolicy.supports_slab`). Where a model would read
+padding, the prompts of a batch have one length.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ import torch
 from torch.nn.functional import pad
 
 from engine.decoder import Decoder, affordable_rows
-from engine.llama import Llama, Stacked
+from engine.llama import Llama, StackedLlama
 from engine.model import is_sharded
 from engine.policy import SampledPolicy
 from engine.turns import Completion, FollowUp, TreePath, Turn, nothing_follows
@@ -71,7 +71,7 @@ def generate(
     with contextlib.ExitStack() as stack:
         with phase("sync"):
             stack.enter_context(policy.generation_mode())
-            forward = policy.llama and policy.llama.stacked(decoding.columns)  # before the rows: it takes memory too
+            forward = policy.llama and policy.llama.for_decoding(decoding.columns)  # before the rows, for its memory
         stack.enter_context(phase("generate"))
         if prefix := policy.prefix:
             turns, decoding, follow_up = _after_prefix(prefix, turns, decoding, follow_up)
@@ -84,7 +84,7 @@ def generate(
 
 
 def _halved(rows: int, policy: SampledPolicy) -> int:
-    """Returns half as many rows as there was no memory for. Raises torch.OutOfMemoryError if they cannot be fewer."""
+    """Returns half of `rows`, which ran out of memory. Raises torch.OutOfMemoryError if they cannot be fewer."""
     if rows == 1 or is_sharded(policy.backbone):  # whose forwards the other processes wait for
         raise torch.OutOfMemoryError(f"no memory to sample {rows} completions at once")
     warnings.warn(f"out of memory while sampling {rows} completions at once: {rows // 2} are tried", stacklevel=2)
@@ -94,7 +94,7 @@ def _halved(rows: int, policy: SampledPolicy) -> int:
 def _after_prefix(
     prefix: list[int], turns: dict[TreePath, Turn], decoding: Decoding, follow_up: FollowUp
 ) -> tuple[dict[TreePath, Turn], Decoding, FollowUp]:
-    """Returns the same with the ids of a soft prompt before each conversation."""
+    """Returns the arguments with the ids of a soft prompt before each conversation."""
 
     def after(turn: Turn) -> Turn:
         return dataclasses.replace(turn, ids=prefix + turn.ids)
@@ -115,7 +115,7 @@ class _Waiting:
     turn: Turn
     next_copy: int = 0
     row: int | None = None
-    held: int = 0  # tokens of `turn.ids` that the row holds
+    cached: int = 0  # tokens of `turn.ids` that the row holds
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class _Rows:
     ids: torch.Tensor  # (n, W)
     logps: torch.Tensor  # (n, W)
     uniforms: torch.Tensor  # (n, W), the number that each token is drawn with
-    written: torch.Tensor  # (n,) tokens so far
+    lengths: torch.Tensor  # (n,) tokens so far
     limits: torch.Tensor  # (n,)
     alive: torch.Tensor  # (n,) bool
 
@@ -146,7 +146,7 @@ class _Rows:
             ids=torch.full((count, width), decoding.pad_id, device=device),
             logps=torch.zeros(count, width, device=device),
             uniforms=_uniforms(members, width, decoding).to(device),
-            written=torch.zeros(count, dtype=torch.long, device=device),
+            lengths=torch.zeros(count, dtype=torch.long, device=device),
             limits=torch.tensor(limits, dtype=torch.long, device=device),
             alive=torch.ones(count, dtype=torch.bool, device=device),
         )
@@ -168,16 +168,16 @@ class _Rows:
 
         Tokens written to rows that ended earlier are never read. Raises NonFinite if a log-prob is not a number.
         """
-        at = self.written[rows, None].clamp(max=self.ids.shape[1] - 1)
+        at = self.lengths[rows, None].clamp(max=self.ids.shape[1] - 1)
         self.ids[rows].scatter_(1, at, tokens[:, None])
         self.logps[rows].scatter_(1, at, logps[:, None])
         alive = self.alive[rows]
-        self.written[rows] += alive
+        self.lengths[rows] += alive
         stopped = alive & torch.isin(tokens, stops)
-        ended = stopped | (alive & (self.written[rows] >= self.limits[rows]))
+        ended = stopped | (alive & (self.lengths[rows] >= self.limits[rows]))
         alive &= ~ended
         # in one transfer, since a GPU is waited for: the tokens of rows that end, which of them stopped, and NaN
-        state = torch.cat([self.written[rows] * ended, stopped, logps.isnan().any()[None]]).cpu().numpy()
+        state = torch.cat([self.lengths[rows] * ended, stopped, logps.isnan().any()[None]]).cpu().numpy()
         if state[-1]:
             raise NonFinite("the logits are not finite")
         counts, finished = state[:-1].reshape(2, -1)
@@ -189,7 +189,7 @@ class _Rows:
 
     def drawn(self, rows: slice) -> torch.Tensor:
         """Returns the uniform number for the next token of each of `rows`."""
-        at = self.written[rows, None].clamp(max=self.ids.shape[1] - 1)
+        at = self.lengths[rows, None].clamp(max=self.ids.shape[1] - 1)
         return self.uniforms[rows].gather(1, at)[:, 0]
 
 
@@ -197,7 +197,7 @@ class _Continuous:
     """All conversations of one call, decoded in one slab until none is left."""
 
     def __init__(
-        self, policy: SampledPolicy, forward: Llama | Stacked | None, decoding: Decoding, follow_up: FollowUp,
+        self, policy: SampledPolicy, forward: Llama | StackedLlama | None, decoding: Decoding, follow_up: FollowUp,
         check_interrupt: Callable[[], None],
     ):  # fmt: skip
         self.policy, self.forward, self.decoding = policy, forward, decoding
@@ -212,7 +212,7 @@ class _Continuous:
     def run(self, turns: dict[TreePath, Turn]) -> dict[TreePath, Completion]:
         """Decodes all turns and those that follow; returns completions by path."""
         self.width = max(turn.max_new_tokens for turn in turns.values())
-        self.waiting = deque(_Waiting(path, self._fitting(turn)) for path, turn in turns.items())
+        self.waiting = deque(_Waiting(path, self._checked(turn)) for path, turn in turns.items())
         rows = min(self.decoding.rows, affordable_rows(self.policy.backbone, self.decoding.columns))
         with contextlib.suppress(torch.OutOfMemoryError):
             return self._decode(rows)
@@ -233,9 +233,9 @@ class _Continuous:
         return self.done
 
     def _decode_anew(self, rows: int) -> dict[TreePath, Completion]:
-        """Decodes what is not done yet, from its beginning: the rows and what they held are lost."""
+        """Decodes all unfinished completions from their beginnings, in a new slab."""
         self.decoder = None  # nor its slab, before there is another
-        waiting = [dataclasses.replace(turn, row=None, held=0) for turn in self.waiting]
+        waiting = [dataclasses.replace(turn, row=None, cached=0) for turn in self.waiting]
         for member in filter(None, self.members):
             (*path, copy), turn = member.path, dataclasses.replace(member.turn, copies=member.path[-1] + 1)
             waiting.append(_Waiting(tuple(path), turn, copy))
@@ -244,7 +244,7 @@ class _Continuous:
 
     def _step(self) -> None:
         """Decodes one more token in every row."""
-        last = self.rows.ids.gather(1, (self.rows.written[:, None] - 1))[:, 0]
+        last = self.rows.ids.gather(1, (self.rows.lengths[:, None] - 1))[:, 0]
         hidden = self.decoder.step(last, self.rows.alive, self.widest)
         self.widest = min(self.widest + 1, self.decoding.columns)  # an upper bound: the widest row may have ended
         self._choose(slice(0, len(self.members)), hidden)
@@ -256,10 +256,10 @@ class _Continuous:
         parts = [choose(self.head.logits(part), draw) for part, draw in zip(hidden.split(size), uniforms, strict=False)]
         tokens, logps = (torch.cat(column) for column in zip(*parts, strict=True))
         for row, completion in self.rows.write(rows, tokens, logps, self.stops):
-            self._let_go(row, completion)
+            self._release(row, completion)
 
-    def _let_go(self, row: int, completion: Completion) -> None:
-        """Stores a row's completion, and queues the follow-up turn, to reuse the row's keys and values if it can."""
+    def _release(self, row: int, completion: Completion) -> None:
+        """Stores a row's completion and queues its follow-up turn, which reuses the row's keys and values if it can."""
         member = self.members[row]
         with torch.inference_mode(False), torch.no_grad():  # what others compute may be kept, and trained on later
             turn = self.follow_up(member.path, completion)
@@ -270,10 +270,10 @@ class _Continuous:
         self.width = max(self.width, turn.max_new_tokens)
         fed = member.turn.ids + completion.ids[:-1]  # the last token was sampled, but never fed
         goes_on = len(turn.ids) > len(fed) and turn.ids[: len(fed)] == fed
-        held = {"row": row, "held": len(fed)} if goes_on else {}
-        self.waiting.appendleft(_Waiting(member.path, self._fitting(turn), **held))
+        start = {"row": row, "cached": len(fed)} if goes_on else {}
+        self.waiting.appendleft(_Waiting(member.path, self._checked(turn), **start))
 
-    def _fitting(self, turn: Turn) -> Turn:
+    def _checked(self, turn: Turn) -> Turn:
         """Returns the turn. Raises ValueError if it might outgrow its row and write into another one."""
         if len(turn.ids) + turn.max_new_tokens > self.decoding.columns:
             raise ValueError(
@@ -292,7 +292,7 @@ class _Continuous:
         self.decoder.arrange(kept + [waiting.row for waiting, _ in admitted])
         copies = [begin + i for i, (_, count) in enumerate(admitted) for _ in range(count)]
         if admitted:
-            hidden = self.decoder.feed(begin, [waiting.turn.ids[waiting.held :] for waiting, _ in admitted])
+            hidden = self.decoder.feed(begin, [waiting.turn.ids[waiting.cached :] for waiting, _ in admitted])
             self.decoder.arrange([*range(begin), *copies])
         new = [
             _Member((*waiting.path, waiting.next_copy + copy), waiting.turn)
@@ -307,7 +307,7 @@ class _Continuous:
             self._choose(slice(begin, len(self.members)), hidden[index])
 
     def _admit(self, free: int) -> tuple[list[tuple[_Waiting, int]], deque[_Waiting]]:
-        """Returns the turns that fit now and how many copies of each, longest prefill first; and what waits on."""
+        """Returns the turns that fit now, longest prefill first, with their numbers of copies; and those that wait."""
         admitted = []
         left: deque[_Waiting] = deque()
         for waiting in self.waiting:
@@ -318,7 +318,7 @@ class _Continuous:
             if waiting.next_copy + count < waiting.turn.copies:
                 # without `row`: `arrange` gives that place away, so the rest of the turn is read anew
                 left.append(_Waiting(waiting.path, waiting.turn, waiting.next_copy + count))
-        return sorted(admitted, key=lambda pair: pair[0].held - len(pair[0].turn.ids)), left
+        return sorted(admitted, key=lambda pair: pair[0].cached - len(pair[0].turn.ids)), left
 
 
 def _compact(alive: list[bool]) -> list[int]:
@@ -336,7 +336,7 @@ def _by_batches(
     follow_up: FollowUp,
     check_interrupt: Callable[[], None],
 ) -> dict[TreePath, Completion]:
-    """Does the same by the model's own forward and cache, turn after turn: rows are prefilled anew, left-padded."""
+    """Does the same by the model's own forward and cache, turn after turn: prefills the rows of each, left-padded."""
     done: dict[TreePath, Completion] = {}
     level = list(turns.items())
     while level:
@@ -390,9 +390,9 @@ def _decode(
     while True:
         check_interrupt()
         logits, cache = policy.next_logits(ids, positions, mask, cache, decoding.temperature or 1.0)
-        everyone = slice(0, len(owners))
-        tokens, logps = choose(logits, rows.drawn(everyone) if decoding.temperature else None)
-        done |= {owners[row]: completion for row, completion in rows.write(everyone, tokens, logps, stops)}
+        all_rows = slice(0, len(owners))
+        tokens, logps = choose(logits, rows.drawn(all_rows) if decoding.temperature else None)
+        done |= {owners[row]: completion for row, completion in rows.write(all_rows, tokens, logps, stops)}
         if len(done) == len(batch):
             return [done[i] for i in range(len(batch))]
         kept = [row for row, owner in enumerate(owners) if owner not in done]

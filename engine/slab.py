@@ -67,7 +67,7 @@ class Slab:
         return 0
 
 
-def attention(module, query, key, value, attention_mask, scaling=None, **_kwargs):
+def slab_attention(module, query, key, value, attention_mask, scaling=None, **_kwargs):
     """Returns the attention of query (n, heads, q, d) to the slab's key and value (n, kv heads, columns, d).
 
     Query heads that share a key head are stacked as further queries of it, so keys are not copied per query head.
@@ -82,7 +82,7 @@ def attention(module, query, key, value, attention_mask, scaling=None, **_kwargs
 
 
 def step_attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-    """The same for one query per row, written out: on a CPU the kernel for many queries is slow at it.
+    """Returns the same for one query per row, in plain products: on a CPU the kernel for many queries is slow at it.
 
     query (n, 1, heads, d), bias (n * kv heads, 1, columns); returns (n, 1, heads, d).
     """

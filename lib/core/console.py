@@ -1,4 +1,4 @@
-"""Shows a person the run: a line per step and the table of evaluations; rich in a terminal, plain in a file."""
+"""Prints a run: a line per step and the table of evaluations; rich in a terminal, plain in a file."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -77,7 +77,7 @@ def label_of(row: dict, rows: list[dict], between: str = ", ") -> str:
 
 
 def fresh_draw(row: dict) -> str:
-    """True if a second attempt is worth more than another first one; "" if the row has no such numbers."""
+    """Compares revisions of wrong first attempts with other first attempts; "" if the row has no such numbers."""
     if row.get("revised_minus_fresh") is None:
         return ""
     parts = []
@@ -93,7 +93,7 @@ def in_brackets(row: dict, key: str, sign: str = "") -> str:
 
 
 def one_after_another(row: dict) -> list[str]:
-    """How often one of k attempts in a chat, and one of k first attempts, is right, for k above 1; repeated answers."""
+    """Describes the success of k attempts in a chat and of k first attempts, for k above 1, and repeated answers."""
     lines = []
     for part in row.get("success_at_k", ())[1:]:
         values = []
@@ -133,7 +133,7 @@ def format_trouble(row: dict, accepts_cut: bool = False) -> Iterator[str]:
 
 
 def samples_of(rows: list[dict]) -> str:
-    """Describes the sample sizes behind a table of `rows`, per temperature, and which held-out rows were used."""
+    """Describes the sample sizes of a table of `rows`, per temperature, and the held-out rows in use."""
     parts = []
     for way in dict.fromkeys(map(answered, rows)):
         same_way = [row for row in rows if answered(row) == way]
@@ -174,7 +174,7 @@ def with_best(rows: list[dict], best_of: Callable[[int], str | None]) -> list[di
 
 
 def _noted(row: dict, idle: float, formed: list[float | None]) -> str:
-    """Names what a step's line is silent about while it is as it should be."""
+    """Describes what is unusual about a step; "" for a usual one."""
     parts = [part for part in formed if part is not None]
     notes = [f"  {share(idle, digits=0)} without advantage"] if idle > 0.5 else []
     notes += [f"  formed {' '.join(share(part, digits=0) for part in parts)}"] if min(parts, default=1.0) < 0.9 else []
@@ -187,14 +187,14 @@ class ProgressPrinter:
 
     def __init__(self, say: Callable[[str], None], what: str, now: Callable[[], float] = time.monotonic):
         self._say, self._what, self._now = say, what, now
-        self._told = now()
+        self._last = now()
 
     def __call__(self, done: int, of: int) -> None:
         """Reports that `done` of `of` questions are answered, if the last report is old enough."""
         now = self._now()
-        if now - self._told < PRINT_SECONDS or not 0 < done < of:
+        if now - self._last < PRINT_SECONDS or not 0 < done < of:
             return
-        self._told = now
+        self._last = now
         self._say(f"{self._what}: {done}/{of} questions")
 
 

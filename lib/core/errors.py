@@ -56,7 +56,7 @@ class RewardError(UserError):
     is_located = False
 
     def located(self, folder: Path, where: str = "", then: str = "", rank: int = 0) -> "RewardError":
-        """Returns the error with `where` before and `then` after its message; saves `folder`/traceback.log.
+        """Returns the error with `where` before and `then` after its message; writes `folder`/traceback.log.
 
         If the file cannot be written, prints the traceback. Processes with a `rank` above 0 have their own files.
         """
@@ -84,13 +84,13 @@ class Overdue(BaseException):
 
 
 class LostProcess(UserError):
-    """Another process of this run has ended, so that this one waits for nothing."""
+    """Another process of this run has ended, and this one would wait for it forever."""
 
     exit_code = 8
 
 
 class StorageError(UserError):
-    """A checkpoint or a log could not be written; what was there before is untouched."""
+    """A checkpoint or a log could not be written; earlier files are untouched."""
 
     exit_code = 74
 

@@ -46,9 +46,9 @@ def place_in(frames: list[traceback.FrameSummary]) -> str:
     ours = (__file__, contextlib.__file__)
     inside = [frame for frame in frames if frame.filename not in ours] or frames
     installed = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib"))
-    own = [frame for frame in inside if not frame.filename.startswith((*installed, "<frozen"))] or inside
-    path = Path(own[-1].filename)
-    return f"{path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path}:{own[-1].lineno}"
+    in_project = [frame for frame in inside if not frame.filename.startswith((*installed, "<frozen"))] or inside
+    path = Path(in_project[-1].filename)
+    return f"{path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path}:{in_project[-1].lineno}"
 
 
 class Registry:
@@ -62,10 +62,10 @@ class Registry:
         """Returns a decorator: `@register_reward("exact_match")`. It raises ConfigError if the name is taken."""
 
         def add(function: Callable) -> Any:
-            known = self._entries.get(name)
-            if known is not None and known.__qualname__ != function.__qualname__:
+            earlier = self._entries.get(name)
+            if earlier is not None and earlier.__qualname__ != function.__qualname__:
                 raise ConfigError(
-                    f"{self.kind} '{name}' is registered twice, by {known.__module__}.{known.__qualname__} and by "
+                    f"{self.kind} '{name}' is registered twice, by {earlier.__module__}.{earlier.__qualname__} and by "
                     f"{function.__module__}.{function.__qualname__}: rename one of them"
                 )
             self._entries[name] = function
@@ -153,8 +153,8 @@ class Rewards(Registry):
     def hooks(self, name: str) -> Hooks:
         """Returns the hooks of the reward that `get` returns for this name, which may be a dotted path."""
         function = self.get(name)
-        known = name if name in self._entries else next((n for n, f in self._entries.items() if f is function), "")
-        return self._hooks.get(known, Hooks())
+        registered = name if name in self._entries else next((n for n, f in self._entries.items() if f is function), "")
+        return self._hooks.get(registered, Hooks())
 
 
 rewards = Rewards()

@@ -312,7 +312,7 @@ class Policy(nn.Module):
     def generation_mode(self) -> Iterator[nn.Module]:
         """Yields the language model ready to sample: no gradient, cache on, checkpointing off; restored afterwards.
 
-        The adapter is merged where that is exact, except in the Llama family, where `Llama.stacked` makes copies.
+        The adapter is merged where that is exact, except in the Llama family, where `Llama.for_decoding` makes copies.
         """
         if self.backend == "unsloth":
             from unsloth import FastLanguageModel

@@ -1,7 +1,6 @@
-"""The steps of GSPO self-play: groups are answered and played, helped, credited, and learned from.
+"""The steps of GSPO self-play (Zheng et al., arXiv 2507.18071): play groups, assist, give credit, update, evaluate.
 
-GSPO: Zheng et al., arXiv 2507.18071. The other losses are in lib/rl/losses.py; what an opponent is good for is in
-lib/play/opponents.py.
+The other losses are in lib/rl/losses.py, the uses of an opponent in lib/play/opponents.py.
 """
 
 import contextlib
@@ -76,7 +75,7 @@ def rewards_of(game: Game, config: SelfPlayConfig) -> list[float]:
 
 
 def trained_rewards(game: Game, config: SelfPlayConfig) -> list[float]:
-    """Returns the rewards of the answers that are trained; if they are all equal, the group gives no signal."""
+    """Returns the rewards of the trained answers; if they are all equal, the group gives no signal."""
     rewards = zip(rewards_of(game, config), game.group.answers, strict=True)
     return [reward for reward, answer in rewards if is_counted(answer, config.train.mask_truncated)]
 
@@ -155,11 +154,11 @@ class GspoRun:
             how, generator = (self.policy, task.prompts, prompts, task.judge, sampling), self.session.generator
             return play(*how, generator, self.opponent, step, first=first)
 
-        def tell(games: list[Game]) -> list[bool]:
+        def have_signal(games: list[Game]) -> list[bool]:
             return [len(set(trained_rewards(game, self.config))) > 1 for game in games]
 
         step, rounds = self.progress.step, train.resample_rounds
-        games = self.curriculum.draw(step, train.batch_size, rounds, self.accelerator, answer, tell)
+        games = self.curriculum.draw(step, train.batch_size, rounds, self.accelerator, answer, have_signal)
         self._book(games)
         return games
 
@@ -171,39 +170,39 @@ class GspoRun:
         if self.teacher is None:
             return []
         settings = self.config.teacher.hint
-        found = self.teacher.help([game for game in games if game.outcome], self.progress.step)
+        aid = self.teacher.help([game for game in games if game.outcome], self.progress.step)
         if self.distiller and settings.train == "distill":
-            self.distiller.hinted = {prompt.number: prompt.ids for prompt in found.hinted}
-            found.hinted = []  # it reads them next to the answers that are there
+            self.distiller.hinted = {prompt.number: prompt.ids for prompt in aid.hinted}
+            aid.hinted = []  # the distiller reads them next to the plain answers
         sampling = replace(self.sampling, temperature=self.policy.temperature)
         task, generator = self.task, self.session.generator
-        first, hinted = before_mine(len(found.hinted), self.accelerator)
+        first, hinted = before_mine(len(aid.hinted), self.accelerator)
         retries: list[Group] = []
         if hinted:
-            retries = sample(self.policy, task.prompts, found.hinted, task.judge, sampling, generator, first=first)
-        self.teacher.keep(retries, found)
-        for counts in collect([dict(found.counts)], self.accelerator):
+            retries = sample(self.policy, task.prompts, aid.hinted, task.judge, sampling, generator, first=first)
+        self.teacher.keep(retries, aid)
+        for counts in collect([dict(aid.counts)], self.accelerator):
             self.scoreboard.assist(counts)
-        for row in collect(found.rows, self.accelerator):
+        for row in collect(aid.rows, self.accelerator):
             self.session.log.write("sft", row)
-        self._log_texts("train", found.texts + [text for group in retries for text in texts_of(group)])
-        self._log_failures([("teacher", *failure) for failure in found.failures])
+        self._log_texts("train", aid.texts + [text for group in retries for text in texts_of(group)])
+        self._log_failures([("teacher", *failure) for failure in aid.failures])
         return [] if settings.train == "collect" else retries
 
     def credit(self, games: list[Game], retries: list[Group]) -> Credit:
         """Computes advantages within groups, and selects the answers to train in each optimizer step."""
         config, train = self.config, self.config.train
-        found = nodes([*(game.group for game in games), *retries])
+        step_nodes = nodes([*(game.group for game in games), *retries])
         rewards = [reward for game in [*games, *map(Game, retries)] for reward in rewards_of(game, config)]
-        counts = [is_counted(answer, train.mask_truncated) for node in found for answer in node.group.answers]
+        counts = [is_counted(answer, train.mask_truncated) for node in step_nodes for answer in node.group.answers]
         in_reward = train.kl == "k1_in_reward"
         has_penalties = in_reward and train.beta > 0
-        penalties = kl_in_reward(self.policy, found, (train.beta,), self.step.batches) if has_penalties else None
-        peers = peers_of(found)
+        penalties = kl_in_reward(self.policy, step_nodes, (train.beta,), self.step.batches) if has_penalties else None
+        peers = peers_of(step_nodes)
         advantage = advantages_of(self.loss.advantage, peers, rewards, counts, self.accelerator, penalties)
-        credit = credit_of(found, advantage, counts, (train.beta * (not in_reward),), self.accelerator.device)
+        credit = credit_of(step_nodes, advantage, counts, (train.beta * (not in_reward),), self.accelerator.device)
         if self.distiller:
-            credit = with_teacher(credit, self.distiller.begin(found, counts), config.distill.reward_weight)
+            credit = with_teacher(credit, self.distiller.begin(step_nodes, counts), config.distill.reward_weight)
         if train.resample_rounds:
             credit = without_idle_trees(credit)
         credit = with_token_weights(credit, self.loss.length_norm, config.budgets, self.accelerator)
@@ -242,8 +241,8 @@ class GspoRun:
 
         def answer(rows: list[dict], generator: torch.Generator, *how: Any) -> list[Game]:
             prompts = [task.prompts.prompt(row) for row in rows]
-            asked = self.policy, task.prompts, prompts, task.judge, sampling
-            return play(*asked, generator, opponent, EVALUATION, *how)
+            arguments = self.policy, task.prompts, prompts, task.judge, sampling
+            return play(*arguments, generator, opponent, EVALUATION, *how)
 
         games = in_parts(answer, rows, settings.seed, self.policy.device, self.accelerator, samples, on_progress)
         self._log_texts(when, self._texts(games, opponent), temperature=settings.temperature, **part)
@@ -286,8 +285,8 @@ class GspoRun:
             self.scoreboard.record(collect(results, self.accelerator), self.progress.step + 1, chooses)
             unanswered = [game for game in games if not game.opponent.verdict]
             self._log_failures([("opponent", game.opponent.error, game.group.prompt) for game in unanswered])
-        known = [game for game in games if game.opponent.verdict or not self.opponent]
-        rows = [(game.outcome, game.group.prompt.row) for game in known if game.outcome]
+        decided = [game for game in games if game.opponent.verdict or not self.opponent]
+        rows = [(game.outcome, game.group.prompt.row) for game in decided if game.outcome]
         for outcome, row in collect(rows, self.accelerator):
             if self.frontier.is_new(key_of(outcome, row)):
                 self.session.log.write(f"frontier/{outcome}", row)
@@ -306,8 +305,8 @@ class GspoRun:
     def _log_unsolved(self, groups: list[Group]) -> None:
         """Logs the reward's explanation for the first answer to each prompt that the policy did not solve."""
         texts, rows = [group.answers[0].text for group in groups], [group.prompt.row for group in groups]
-        told = zip(groups, self.task.judge.explain(texts, rows), strict=True)
-        failures = [{"prompt": group.prompt.question, "failed": each} for group, each in told if each]
+        reasons = zip(groups, self.task.judge.explain(texts, rows), strict=True)
+        failures = [{"prompt": group.prompt.question, "failed": reason} for group, reason in reasons if reason]
         for row in collect(failures, self.accelerator):
             self.session.log.write("failures", {"step": self.progress.step + 1, "why": "solved by nobody", **row})
 

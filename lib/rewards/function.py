@@ -1,4 +1,4 @@
-"""One reward, called: checks what it takes, its options and what it returns, and names the sample that it breaks at."""
+"""Calls a reward: checks its parameters, options and return value, and names the sample that makes it raise."""
 
 import inspect
 import sys
@@ -71,14 +71,15 @@ class RewardFunction:
     def option_mistakes(self, key: str) -> list[str]:
         """Returns the mistakes in the reward's options, which stand at `key` of the config."""
         parameters = inspect.signature(self.function).parameters
-        known = {n: p.default for n, p in parameters.items() if p.kind is p.KEYWORD_ONLY and p.default is not p.empty}
+        keyword_only = {name: p.default for name, p in parameters.items() if p.kind is p.KEYWORD_ONLY}
+        defaults = {name: default for name, default in keyword_only.items() if default is not inspect.Parameter.empty}
         mistakes = []
         for name, value in self.options.items():
-            if name not in known:
-                near = did_you_mean(name, known) or f"; it has {', '.join(known) or 'none'}"
+            if name not in defaults:
+                near = did_you_mean(name, defaults) or f"; it has {', '.join(defaults) or 'none'}"
                 mistakes.append(f"{key}.{name}: reward '{self.name}' has no such option{near}")
-            elif not _is_alike(value, known[name]):
-                like = f"a {type(known[name]).__name__} such as {known[name]!r}"
+            elif not _is_alike(value, defaults[name]):
+                like = f"a {type(defaults[name]).__name__} such as {defaults[name]!r}"
                 mistakes.append(f"{key}.{name}: got {value!r}, expected {like}")
         return mistakes
 
@@ -102,10 +103,10 @@ class RewardFunction:
         return named, required, any(p.kind is p.VAR_KEYWORD for p in parameters)
 
     def _first_broken(self, arguments: dict[str, Any], texts: list[str]) -> str:
-        """Names the sample for which a reward that raised raises again when called with that sample alone."""
+        """Names the first sample for which a reward that raised raises again when called with it alone."""
         index, end = 0, time.monotonic() + _SEARCH_SECONDS
         while len(texts) > 1 and index < len(texts) and time.monotonic() < end:
-            one = {name: each if callable(each) else each[index : index + 1] for name, each in arguments.items()}
+            one = {name: part if callable(part) else part[index : index + 1] for name, part in arguments.items()}
             try:
                 with blamed_on("it"):
                     self.function(**(one | self.options))
@@ -136,7 +137,7 @@ class RewardFunction:
 
 
 def _traces(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns by name what a careless reward might change: the lists that it is given, and settings of torch."""
+    """Returns fingerprints, by name, of all that a reward must not change: its lists, and torch's settings."""
     traces: dict[str, Any] = {
         f"its list `{name}`": [*map(id, value)] for name, value in arguments.items() if isinstance(value, list)
     }

@@ -1,4 +1,4 @@
-"""Joins rewards, a format, extractors and an equality, and gives each text its verdict."""
+"""Judges texts: joins rewards, a format, extractors and an equality into one verdict per text."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ _NEEDS_TARGETS = {"targets", "target_answers", "right"}
 
 
 class Verdict(NamedTuple):
-    """Holds the verdict on one prediction. `match`, not `reward`, is what accuracy counts."""
+    """The verdict on one prediction. Accuracy counts `match`, not `reward`."""
 
     reward: float
     components: dict[str, float]  # sums to `reward`
@@ -34,7 +34,7 @@ class Verdict(NamedTuple):
 
     @property
     def well_formed(self) -> bool:
-        """Returns whether the text has the declared format; where none is declared, whether an answer was found.
+        """True if the text has the declared format or, where none is declared, an answer.
 
         A reward that decides the form by itself overrules the format (`Judged.malformed`).
         """
@@ -42,20 +42,20 @@ class Verdict(NamedTuple):
 
     @property
     def is_blank(self) -> bool:
-        """Returns whether there is no answer, or one of blanks and wrappers alone."""
+        """True if the answer is empty, or has only blanks and wrappers."""
         return not peel(self.answer)
 
     def unchanged_from(self, before: "Verdict") -> bool:
         """True if an attempt left its answer as it was, in whatever spelling.
 
-        Never where one of the two is right and the other is not: 18 may be spelled as 18 dollars, and as 18 cents, and
-        programs of which one writes `a` and the other `A` are two.
+        False where only one of the two is right: both 18 dollars and 18 cents spell 18, and programs that differ in `a`
+        and `A` are two.
         """
         is_judged = self.scored and before.scored
         return not (is_judged and self.match != before.match) and unchanged(self.answer, before.answer)
 
     def repeats(self, earlier: Iterable["Verdict"]) -> bool:
-        """True if the answer is one of the earlier ones, in whatever spelling; a blank one is none."""
+        """True if the answer is one of the earlier ones, in whatever spelling; False for a blank one."""
         return not self.is_blank and any(map(self.unchanged_from, earlier))
 
 
@@ -79,7 +79,7 @@ def text_of(value: Any) -> str:
 
 
 def prepare(config: Any, say: Callable[[str], None] = print) -> None:
-    """Starts what the rewards of a config with `reward` and `sandbox` need. Raises ConfigError, SandboxError."""
+    """Configures the sandbox and calls the `prepare` hooks of a config's rewards. Raises ConfigError, SandboxError."""
     pool.configure(**config.sandbox.model_dump())
     names = config.reward.names if config.reward else ()
     starts = {registry.rewards.hooks(name).prepare: name for name in names}
@@ -121,7 +121,7 @@ class Judge:
         self._matcher = registry.matchers.get(reward.match)
         by_name = isinstance(reward.fn, Mapping)
         options: Mapping[str, Any] = reward.options if by_name else {str(reward.fn): reward.options}
-        self._rewards = [RewardFunction(name, self.columns, _own(options, name)) for name in self._weights]
+        self._rewards = [RewardFunction(name, self.columns, _options_of(options, name)) for name in self._weights]
         self._check_options(options, by_name)
         self._match("x + 1", "1 + x")  # finds a missing package now, not at the first answer
 
@@ -196,7 +196,7 @@ class Judge:
         """Returns the right answer of a row, both as written and as extracted for comparison; [] where tests decide."""
         return [text_of(self._target_of(row)), self.answer_of(row)] if self.target_field else []
 
-    def tells(self, text: str, row: Mapping[str, Any]) -> bool:
+    def reveals(self, text: str, row: Mapping[str, Any]) -> bool:
         """True if `text` gives away the right answer of a row, as a whole or by what extractors find in it.
 
         Always False where tests decide.
@@ -227,14 +227,14 @@ class Judge:
 
         Only the first MOST_EXPLAINED predictions are explained.
         """
-        told: list[dict[str, Any]] = [{} for _ in texts]
+        explanations: list[dict[str, Any]] = [{} for _ in texts]
         some = slice(MOST_EXPLAINED)
         for reward in self._rewards:
             if explain := reward.hooks.explain:
                 with blamed_on(f"reward '{reward.name}'", " in its explain()"):
-                    for known, new in zip(told, explain(texts[some], rows[some]), strict=False):
-                        known |= new
-        return told
+                    for explanation, new in zip(explanations, explain(texts[some], rows[some]), strict=False):
+                        explanation |= new
+        return explanations
 
     @property
     def functions(self) -> list[Callable]:
@@ -245,7 +245,7 @@ class Judge:
 
     @property
     def needs_targets(self) -> bool:
-        """Returns whether a reward compares with right answers."""
+        """True if a reward compares with right answers."""
         return any(not _NEEDS_TARGETS.isdisjoint(reward.required) for reward in self._rewards)
 
     def check(self, rows: Sequence[Mapping[str, Any]], places: Sequence[Any] = ()) -> None:
@@ -285,13 +285,13 @@ class Judge:
         Rewards check the values of their options themselves: they are called with empty lists.
         """
         mistakes = []
-        for name, own in options.items():
+        for name, reward_options in options.items():
             if name not in self._weights:
                 near = did_you_mean(name, self._weights) or f"; these are {', '.join(self._weights)}"
                 mistakes.append(f"reward.options.{name}: got this, expected the name of a reward of reward.fn{near}")
-            elif not isinstance(own, Mapping):
+            elif not isinstance(reward_options, Mapping):
                 mistakes.append(
-                    f"reward.options.{name}: got {own!r}, expected options of the reward: {{option: value}}"
+                    f"reward.options.{name}: got {reward_options!r}, expected options of the reward: {{option: value}}"
                 )
         for reward in self._rewards:
             mistakes += reward.option_mistakes(f"reward.options.{reward.name}" if by_name else "reward.options")
@@ -331,8 +331,8 @@ class Judge:
         """Returns the weighted components of several rewards, by reward."""
         return {
             name if part == name else f"{name}/{part}": value
-            for name, own in zip(self._weights, judged, strict=True)
-            for part, value in self._weighted(own, name).items()
+            for name, judgement in zip(self._weights, judged, strict=True)
+            for part, value in self._weighted(judgement, name).items()
         }
 
     def _match(self, prediction: str, target: str) -> bool:
@@ -365,8 +365,8 @@ class Judge:
         return answer
 
 
-def _own(options: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Returns the options of one reward; {} for anything that is not a mapping, which is reported later."""
+def _options_of(options: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Returns the options of one reward; {} if they are no mapping, which `_check_options` reports."""
     return options[name] if isinstance(options.get(name), Mapping) else {}
 
 
@@ -385,8 +385,8 @@ def as_trl_reward(judge: Judge) -> Callable[..., list[float | None]]:
     def reward(prompts, completions, completion_ids=None, **columns) -> list[float | None]:
         if target and target not in columns:
             raise ConfigError(f"target column '{target}' was not passed by TRL; it passed {', '.join(columns)}")
-        known = [name for name in judge.columns if name in columns]  # TRL adds its own state
-        rows = [{name: columns[name][index] for name in known} for index in range(len(completions))]
+        names = [name for name in judge.columns if name in columns]  # TRL adds its own state
+        rows = [{name: columns[name][index] for name in names} for index in range(len(completions))]
         verdicts = judge([text_of(completion) for completion in completions], rows, prompts)
         return [verdict.reward if verdict.scored else None for verdict in verdicts]  # TRL leaves None out, too
 

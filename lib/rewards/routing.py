@@ -103,9 +103,9 @@ class JudgeByTask(Judge):
         """Returns the right answer of a row, both as written and as extracted for comparison; [] where tests decide."""
         return self._of(row).secrets(row)
 
-    def tells(self, text: str, row: Mapping[str, Any]) -> bool:
+    def reveals(self, text: str, row: Mapping[str, Any]) -> bool:
         """True if `text` gives away the right answer of a row."""
-        return self._of(row).tells(text, row)
+        return self._of(row).reveals(text, row)
 
     @property
     def begin(self) -> Callable[[str, dict], None] | None:

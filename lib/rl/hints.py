@@ -85,7 +85,7 @@ def leaks(hints: Sequence[str], prompts: Sequence[Prompt], judge: Judge) -> list
     with phase("reward"):
         verdicts = judge(hints, rows, questions)
     return [
-        gives_away(hint, judge.secrets(row), question) or judge.tells(hint, row) or (verdict.scored and verdict.match)
+        gives_away(hint, judge.secrets(row), question) or judge.reveals(hint, row) or (verdict.scored and verdict.match)
         for hint, row, question, verdict in zip(hints, rows, questions, verdicts, strict=True)
     ]
 

@@ -227,7 +227,7 @@ class ServedAttempts:
         start = seed_of(self.settings.seed, first.unit, "claim") % len(self.targets)
         for claim in self.targets[start:] + self.targets[:start]:
             is_taken = unchanged(claim, target) or unchanged(claim, first.verdict.answer)
-            if claim.strip() and not is_taken and not self.judge.tells(claim, first.row):
+            if claim.strip() and not is_taken and not self.judge.reveals(claim, first.row):
                 return claim
         return ""
 

@@ -14,7 +14,7 @@ from transformers import AutoConfig, AutoModelForCausalLM
 
 from engine import Decoding, NonFinite, Turn, decoder, generate, sampling, slab
 from engine.decoder import Decoder, affordable_rows, bytes_per_token
-from engine.llama import Stacked
+from engine.llama import StackedLlama
 from engine.sampling import choose
 from lib.core.config import Lora, Model
 from lib.model.loading import attach_tuner
@@ -200,7 +200,7 @@ def test_a_decoder_that_is_dropped_is_freed_with_its_recorded_steps(make_policy,
     gc.disable()
     try:
         with policy.generation_mode():
-            slab = Decoder(policy.backbone, 3, 16, policy.llama and policy.llama.stacked(16))
+            slab = Decoder(policy.backbone, 3, 16, policy.llama and policy.llama.for_decoding(16))
             slab.fixed_sizes = True
             slab.feed(0, PROMPTS[:1])
             slab.step(torch.tensor([5]), torch.tensor([True]), widest=4)
@@ -234,9 +234,9 @@ def test_the_llama_family_decodes_on_the_models_device_alone(make_policy, dtype,
     policy.model.to("meta", dtype)
     tokens = torch.zeros(3, queries, dtype=torch.long, device="meta")
     with policy.generation_mode(), Devices() as devices:
-        stacked = policy.llama.stacked(16)
-        hidden = Decoder(policy.backbone, 3, 16, stacked)._forward(0, tokens, tokens, 4)
-    assert isinstance(stacked, Stacked)
+        forward = policy.llama.for_decoding(16)
+        hidden = Decoder(policy.backbone, 3, 16, forward)._forward(0, tokens, tokens, 4)
+    assert isinstance(forward, StackedLlama)
     assert hidden.shape == (3, queries, 16)
     assert {each for each in devices.seen if each[0] != "meta"} == set()
 

@@ -10,7 +10,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, LlamaForCausalLM
 
 from engine import Decoding, Turn, generate
 from engine import llama as module
-from engine.llama import FAMILY, Llama, Stacked, attend_within
+from engine.llama import FAMILY, Llama, StackedLlama, attend_within
 from lib.model.policy import Inputs, Policy
 
 SHAPE = {
@@ -238,13 +238,13 @@ def test_merged_is_the_same_and_leaves_the_weights_alone(name, lora):
     attend = attend_within(None, 0, torch.float32)
     before = {key: value.clone() for key, value in policy.state_dict().items()}
     with torch.no_grad():
-        on = policy.llama.stacked(12)
+        on = policy.llama.for_decoding(12)
         with policy.reference_mode():
-            off = policy.llama.stacked(12)
+            off = policy.llama.for_decoding(12)
             expected_off = policy.llama(ids, positions, attend)
         expected_on = policy.llama(ids, positions, attend)
         for merged, expected in ((on, expected_on), (off, expected_off)):
-            assert isinstance(merged, Stacked)
+            assert isinstance(merged, StackedLlama)
             assert_near(merged(ids, positions, attend), expected)
             assert_near(merged(ids, positions, attend, chosen), expected.flatten(0, 1)[chosen])
     assert torch.equal(expected_on, expected_off) == (lora == "none")
@@ -262,11 +262,11 @@ def test_in_bfloat16_it_is_as_near_to_float32_as_the_forward_of_training(name, l
     with torch.no_grad():
         expected = wide.llama(ids, positions, exactly)
         error = (policy.llama(ids, positions, attend).float() - expected).norm() / expected.norm()
-        assert isinstance(policy.llama.stacked(12), Stacked)
-        assert_near(policy.llama.stacked(12)(ids, positions, attend).float(), expected, 1.5 * error)
+        assert isinstance(policy.llama.for_decoding(12), StackedLlama)
+        assert_near(policy.llama.for_decoding(12)(ids, positions, attend).float(), expected, 1.5 * error)
         with policy.reference_mode(), wide.reference_mode():
             off = wide.llama(ids, positions, exactly)
-            assert_near(policy.llama.stacked(12)(ids, positions, attend).float(), off, 1.5 * error)
+            assert_near(policy.llama.for_decoding(12)(ids, positions, attend).float(), off, 1.5 * error)
     assert error < 0.05
     assert torch.equal(expected, off) == (lora == "none")
 
@@ -277,9 +277,9 @@ def test_a_small_adapter_is_not_rounded_away_in_bfloat16():
     layer = policy.backbone.layers[0].self_attn.q_proj
     (up,) = (part for name, part in layer.named_parameters() if "lora_B" in name)
     up.data *= 1e-3
-    stacked = module._Linear.of(layer)
+    merged = module._Linear.of(layer)
     x = torch.randn(5, SHAPE["hidden_size"], dtype=torch.bfloat16)
-    change = linear(linear(x, stacked.down), stacked.up.t()).float()
+    change = linear(linear(x, merged.down), merged.up.t()).float()
     assert_near(change, layer.scaling["default"] * (x.float() @ layer.lora_A.default.weight.t() @ up.t()), 0.01)
 
 

@@ -38,7 +38,7 @@ import pytest
 import torch
 import yaml
 
-from engine.llama import Llama, Stacked
+from engine.llama import Llama, StackedLlama
 from helpers import file_events, forks
 from lib.core.clock import PHASES
 from lib.core.errors import run_script
@@ -227,7 +227,7 @@ class Moments:
         os.fsync = self._sync
         for owner, name in (
             (os, "replace"), (os, "unlink"), (os, "write"), (torch, "save"), (adapter_files, "save_file"),
-            (Llama, "__call__"), (Stacked, "__call__"), (torch.optim.AdamW, "step"),
+            (Llama, "__call__"), (StackedLlama, "__call__"), (torch.optim.AdamW, "step"),
             (Remote, "ask"), (Remote, "answers"),
         ):  # fmt: skip
             setattr(owner, name, _both(self._count, getattr(owner, name)))
