@@ -48,7 +48,7 @@ class Llama:
         return cls(backbone) if is_bare and is_frozen and all(map(_is_plain, linears)) else None
 
     def for_decoding(self, positions: int) -> "Llama | StackedLlama":
-        """Returns a forward for `positions` positions on copies of the weights; float32 ones have the adapter merged."""
+        """Returns a forward for `positions` positions on copies of the weights, in float32 with the adapter merged."""
         weights = [weight for layer in self._layers for weight in _frozen(layer)]
         if {weight.dtype for weight in weights} not in ({torch.bfloat16}, {torch.float32}):
             return Llama(self._backbone, positions)
