@@ -14,9 +14,9 @@ from typing import Any
 from lib.core.errors import ConfigError, Left, Overdue, RewardError, UserError
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, names: Iterable[str]) -> str:
     """Returns `"; did you mean 'learning_rate'?"`, or `""` if no known name is close."""
-    close = difflib.get_close_matches(str(name), list(known), n=1, cutoff=0.6)
+    close = difflib.get_close_matches(str(name), list(names), n=1, cutoff=0.6)
     return f"; did you mean '{close[0]}'?" if close else ""
 
 

@@ -143,7 +143,7 @@ class GspoRun:
     def play(self) -> list[Game]:
         """Plays the next prompts: a group of the policy's answers to each and one of the opponent's, judged and logged.
 
-        With `resample_rounds`, further prompts are drawn for those whose answers all earn the same.
+        With `resample_rounds`, draws further prompts for those whose answers all earn the same.
         """
         train, task = self.config.train, self.task
         self.session.clock.start()
@@ -165,7 +165,7 @@ class GspoRun:
     def assist(self, games: list[Game]) -> list[Group]:
         """Samples the policy's retries under a teacher's hints where it failed; returns the groups to be trained.
 
-        Retries have a baseline of their own, and their rewards are credited to no other tokens.
+        Retries to a prompt are a group with its own baseline; their rewards reach no tokens of other answers.
         """
         if self.teacher is None:
             return []
@@ -226,7 +226,7 @@ class GspoRun:
         return row
 
     def refresh(self) -> None:
-        """Updates the opponent's pool of snapshots, if due, and acts on alarms."""
+        """Takes a snapshot for the opponent's pool if one is due, and acts on alarms."""
         if self.opponent:
             self.opponent.refresh(self.progress.step)
         self.session.act()  # now that all of the step has been done
@@ -234,7 +234,7 @@ class GspoRun:
     def measure(
         self, when: str, settings: Eval, rows: list[dict], on_progress: Callable[[int, int], None], **part: str
     ) -> dict:
-        """Evaluates answers to held-out rows, and games; with `part`, returns what training selects by, no games."""
+        """Evaluates answers to held-out rows and games; with `part`, returns the numbers that training selects by."""
         opponent, task = None if part else self.opponent, self.task
         samples = settings.samples_per_prompt
         sampling = task.sampling(settings.temperature, samples)

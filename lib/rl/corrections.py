@@ -1,8 +1,8 @@
-"""The prompts of several attempts: attempt 2 continues the very ids that attempt 1 sampled.
+"""The prompts of several attempts: attempt 2 continues the sampled ids of attempt 1.
 
 Rendering the chat again would change them: Qwen3-style templates, for one, silently delete earlier <think> blocks. So
-the template is asked only for what comes between the attempts: the end of the assistant's turn, the instruction or a
-feedback, and the start of the next turn.
+the template renders only the part between the attempts: the end of the assistant's turn, the instruction or a feedback,
+and the start of the next turn.
 """
 
 import re
@@ -27,7 +27,7 @@ CUT = " ... "  # stands for the middle of a feedback that is too long
 
 
 class CorrectionPrompts:
-    """Renders rows with one tokenizer. Raises ConfigError at construction when the two prompts cannot work."""
+    """Renders rows with one tokenizer. Raises ConfigError at construction if the two prompts cannot work."""
 
     def __init__(
         self, tokenizer: Any, prompts: Prompts, limits: Generation, template_kwargs: dict | None = None,
@@ -44,7 +44,7 @@ class CorrectionPrompts:
         self.outside.refuse_controls({f"prompts.{name}": text for name, text in texts.items()})
         self.retry_ids = self._after_attempt(prompts.self_correction)
         self.longest_retry = len(self.retry_ids)  # most tokens between an answer and the next one
-        if feedback is not None and prompts.reviewed_by:  # what is said is known, and must not be cut
+        if feedback is not None and prompts.reviewed_by:  # the message is known, and must not be cut
             self.outside.refuse_controls({"prompts.self.ask": prompts.self.ask})
             check = filled(prompts.self.ask, {"self_correction": prompts.self_correction}, "prompts.self.ask")
             self.longest_retry = max(self.longest_retry, len(self._after_attempt(check)))
@@ -66,7 +66,7 @@ class CorrectionPrompts:
 
     @property
     def reads_verdicts(self) -> bool:
-        """True if what follows an answer depends on its verdict, or is found for many answers at once."""
+        """True if the next prompt depends on the answer's verdict, or is made for many answers at once."""
         return self.feedback is not None or self.stop != "never"
 
     def without_feedback(self) -> "CorrectionPrompts":
@@ -76,7 +76,7 @@ class CorrectionPrompts:
         return plain
 
     def after(self, answers: Sequence[JudgedAnswer]) -> list[Prompt | None]:
-        """Returns the prompt that follows each judged answer; None after one that the rule makes the last."""
+        """Returns the prompt that follows each judged answer; None after the last one of a chat, by the rule `stop`."""
         ends = [self._is_last(answer) for answer in answers]
         left = [answer for answer, is_end in zip(answers, ends, strict=True) if not is_end]
         messages = iter(self.feedback.after(left) if self.feedback else [None] * len(left))
@@ -153,7 +153,7 @@ class CorrectionPrompts:
         return self._encode(self._around_attempt1(self._turns("QUESTION"), message)[1])
 
     def _fitting(self, feedback: str) -> str:
-        """Returns a feedback without control tokens, its middle left out where it has too many tokens."""
+        """Returns a feedback without control tokens and, if it has too many tokens, without its middle."""
         # the mark of attempt 1 must stand in one place, and a program may print what it likes
         text = self.outside.harmless(feedback.replace(PLACEHOLDER, PLACEHOLDER.lower()))
         ids = self._encode(text)
@@ -241,7 +241,7 @@ class CorrectionPrompts:
 
 
 def _without_middle(ids: list[int], room: int) -> list[int]:
-    """Returns the first and the last part of `ids`, `room` ids in all: a start and an end tell the most."""
+    """Returns the first and the last ids, `room` in all: a start and an end say the most."""
     room = max(room, 0)
     head = room // 2
     return ids[:head] + (ids[len(ids) - (room - head) :] if room > head else [])

@@ -316,13 +316,13 @@ def with_teacher(credit: Credit, weights: list[float], reward_weight: float) -> 
 
 
 def without_idle_trees(credit: Credit) -> Credit:
-    """Leaves trees without a gradient out of all means, since others were drawn in their place."""
+    """Excludes trees without a gradient from all means, since others were drawn in their place."""
     learned = torch.tensor(credit.learned, device=credit.tree.device)
     return replace(credit, in_means=(sum_by(learned.long(), credit.tree) > 0)[credit.tree])
 
 
 def some_followed(credit: Credit, followed: int) -> Credit:
-    """Lets what follows `followed` first answers of a tree, at most, stand for what would follow the others."""
+    """Weights the chats after `followed` first answers of a tree, at most, to stand for the others' as well."""
     firsts = sum_by((credit.turn == 1).float(), credit.tree)
     share = (firsts / firsts.clamp(min=1, max=followed))[credit.tree]
     return replace(credit, weight=torch.where(credit.turn == 1, 1.0, share) * credit.weight)

@@ -1,7 +1,7 @@
 """Held-out accuracy with 95 % intervals: of all attempts, with delta, i->c and c->i, or of single answers, with pass@k.
 
 Training selects by other questions than those that are reported: the best of many evaluations is lucky too, and its
-luck must not be reported. `selection` of a row has the accuracy on the former, with that of every prompt.
+luck must not be reported. `selection` of a row has the accuracy on its questions, also by prompt.
 
 All samples of a question, and all rows that ask it, are one cluster of every interval and of `mcnemar_p`.
 `per_question` counts the answers to each question, the right ones, and those that a revision spoiled, in the order of
@@ -63,7 +63,7 @@ class Answers:
     components: list[dict[str, float]]  # of the last attempt
     repeated: np.ndarray | Sequence = ()  # (T, n) bool, the answer is one that the column had before; empty: unknown
     task: Sequence[str] = ()  # (n,) of the row, "" or empty where all rows are judged alike
-    reviews: Sequence[Sequence[tuple[bool, bool | None, int]]] = ()  # (n,) those of a column, as `_reviewed` tells them
+    reviews: Sequence[Sequence[tuple[bool, bool | None, int]]] = ()  # (n,) those of a column, from `_reviewed`
 
 
 def evaluate(
@@ -176,8 +176,8 @@ def summarise(
 ) -> dict:
     """Returns the row of evaluations.jsonl, without `when` and `step`.
 
-    Single answers, `samples` to each row, have pass@k. `games`, if any, tells of each row whether the policy's first
-    answer and the opponent's are right, None where that is unknown. An answer that could not be judged counts as wrong.
+    Single answers, `samples` to each row, have pass@k. `games` has for each row whether the policy's first answer and
+    the opponent's are right, None where that is unknown. An answer that could not be judged counts as wrong.
     """
     row = _counts(answers) | {"temperature": temperature} | _accuracies(answers)
     row["per_question"] = _per_question(answers)

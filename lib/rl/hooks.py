@@ -1,6 +1,6 @@
-"""What follows an optimizer step: a run calls the hooks of its list, in order, with trees, their credit, and a row.
+"""Hooks after an optimizer step: a run calls them in order, with trees, their credit, and a row of metrics.jsonl.
 
-The row is that of metrics.jsonl. Hooks before `write_row` add numbers to it, those after it read them.
+Hooks before `write_row` add numbers to the row, those after it read them.
 """
 
 import time
@@ -25,7 +25,7 @@ def log_hooks(session: Session, turns: Sequence[str]) -> list[Hook]:
 
 
 def write_row(session: Session, trees: list[Any], credit: Credit, row: dict[str, Any]) -> None:
-    """Writes the row, with its seconds, and how far each part of the adapter is from where it began."""
+    """Writes the row, with its seconds and the distance of each part of the adapter from its start."""
     seconds = session.clock.lap()
     row |= seconds | {"tokens_per_second": row["tokens"] / sum(seconds.values())}
     row["parameters"] = sum(parameter.numel() for parameter in session.policy.trainable)

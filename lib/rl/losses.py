@@ -1,5 +1,5 @@
-"""The loss of a micro-batch, a pure function of policy, tokens and credit, and what it is made of: KL estimators, the
-losses of SCoRe, of GSPO and its relatives. Losses return sums; the caller divides, once.
+"""The loss of a micro-batch, a pure function of policy, tokens and credit, and its parts: KL estimators, the losses of
+SCoRe, of GSPO and its relatives. Losses return sums; the caller divides, once.
 
 Notation of the papers in short maths: `l` = log pi(y_t), `q` = log pi_ref(y_t), `d = q - l`, `o` = log pi_old(y_t) of
 the policy that the rollouts are from, `m` = log mu(y_t) of the engine that sampled them. Everything is minimised.

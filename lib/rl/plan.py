@@ -100,7 +100,7 @@ def work_left(
 
 
 def answers(config: RLConfig, when: str, held_out: HeldOut) -> int:
-    """Counts the answers that an evaluation samples, including those that training selects by."""
+    """Returns the number of answers that an evaluation samples, with those that training selects by."""
     ways = [settings for settings, _ in config.evaluations(when)]
     reported = sum(min(held_out.reported, settings.examples(when)) * settings.samples_per_prompt for settings in ways)
     return reported + held_out.chosen_by * config.eval.samples_per_prompt
@@ -122,7 +122,7 @@ def work_of_score(config: ScoreConfig, left: Remaining, held_out: HeldOut) -> It
 
 
 def work_of_selfplay(config: SelfPlayConfig, left: Remaining, held_out: HeldOut, rows: int) -> Iterator[Work]:
-    """Yields the policy's answers, the most that opponent and teacher may write, and the answers of the evaluations."""
+    """Yields the completions of the policy, the most of opponent and teacher, and those of the evaluations."""
     train, most = config.train, config.generation.most_tokens
     prompts = sum(stage.steps * stage.batch_size for stage in left.stages)
     policy = prompts * train.group_size
@@ -130,9 +130,9 @@ def work_of_selfplay(config: SelfPlayConfig, left: Remaining, held_out: HeldOut,
     drawn = prompts * (1 + train.resample_rounds)
     if opponent := config.opponent:
         is_fixed = opponent.server or not opponent.snapshots.every_steps  # then it answers each prompt once per run
-        asked = min(drawn, rows) if is_fixed else drawn
-        asked += min(held_out.reported, config.eval.max_examples) if left.evaluations else 0
-        yield Work("opponent: at most", asked, asked * _most_of_opponent(config))
+        most_replies = min(drawn, rows) if is_fixed else drawn
+        most_replies += min(held_out.reported, config.eval.max_examples) if left.evaluations else 0
+        yield Work("opponent: at most", most_replies, most_replies * _most_of_opponent(config))
     if teacher := config.teacher:
         hint, thinking = teacher.hint, _thinking(config, "teacher")
         hints = math.ceil(drawn * max(hint.neither, hint.opponent_only))
@@ -142,8 +142,8 @@ def work_of_selfplay(config: SelfPlayConfig, left: Remaining, held_out: HeldOut,
         retries = hints * train.group_size
         if hint.train != "distill":
             yield Work("retries under its hints: about", retries, retries * most)
-    asked = sum(answers(config, when, held_out) for when in left.evaluations)
-    yield Work(f"{counted(len(left.evaluations), 'evaluation')}:", asked, asked * most)
+    sampled = sum(answers(config, when, held_out) for when in left.evaluations)
+    yield Work(f"{counted(len(left.evaluations), 'evaluation')}:", sampled, sampled * most)
 
 
 def _resampled(train: TrainLoop) -> str:

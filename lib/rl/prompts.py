@@ -1,4 +1,4 @@
-"""The prompts of an example, token in and token out, and the chats and templates that they are made from."""
+"""Prompts as token ids, and the chats and templates from which they are rendered."""
 
 import string
 from collections.abc import Mapping, Sequence
@@ -105,7 +105,7 @@ class ChatRenderer:
         self.outside = Outside(tokenizer, template_kwargs)
 
     def ids(self, messages: list[dict[str, Any]]) -> list[int]:
-        """Returns token ids, no control token but the template's own. Raises ConfigError if it refuses the chat."""
+        """Returns token ids, with control tokens of the template alone. Raises ConfigError if it refuses the chat."""
         text = render(self.tokenizer, self.outside.harmless(messages), self.template_kwargs)
         return self.tokenizer(text, add_special_tokens=False)["input_ids"]
 
@@ -143,7 +143,7 @@ class ChatRenderer:
         return ""
 
     def notes(self, rows: list[dict[str, Any]]) -> list[str]:
-        """Returns notes on chats that keep a system message of their own."""
+        """Returns notes on chats that have their own system messages."""
         return system_notes(map(self.messages, rows), self.prompts.system)
 
     def text(self, completion: "Completion") -> str:

@@ -66,8 +66,8 @@ class ScoreRun:
         )  # fmt: skip
         self.recipe = recipe_of(train)
         if train.followed == train.revisions_per_attempt == 1 and train.baseline == "leave_one_out":
-            said = "the one revision in a tree is compared with no other: later attempts have no advantage, only a KL"
-            session.screen.warn(said)
+            note = "the one revision in a tree is compared with no other: later attempts have no advantage, only a KL"
+            session.screen.warn(note)
         self.objective = Objective(
             POLICY_LOSSES["score"], train.kl, turns=tuple(config.turns), correction=train.sampler_correction
         )
@@ -90,7 +90,7 @@ class ScoreRun:
     def sample(self, stage: Stage) -> list[Group]:
         """Samples this process's trees of the next batch of prompts: K1 first attempts, K2 revisions of each.
 
-        With `resample_rounds`, further prompts are drawn for those whose tree has no advantage anywhere.
+        With `resample_rounds`, draws further prompts for those whose trees have no advantage.
         """
         task = self.task
         self.session.clock.start()
@@ -112,7 +112,7 @@ class ScoreRun:
         return self.curriculum.draw(number, stage.batch_size, rounds, self.accelerator, grow, have_signal)
 
     def credit(self, stage: Stage, trees: list[Group]) -> Credit:
-        """Computes advantages and length weights (eq. 3 in stage I, eq. 4 in stage II), and selects what is learned."""
+        """Computes advantages and token weights (eq. 3 in stage I, 4 in stage II), and selects answers to train."""
         train, step_nodes = self.config.train, nodes(trees)
         in_reward = train.kl == "k1_in_reward"
         betas = kl_weights(train, stage.number, len(self.config.turns))
@@ -153,7 +153,7 @@ class ScoreRun:
         self, when: str, settings: Eval, rows: list[dict], on_progress: Callable[[int, int], None],
         with_feedback: bool = True, **part: str,
     ) -> dict:  # fmt: skip
-        """Evaluates all attempts at held-out rows; with `part`, returns only what training selects by."""
+        """Evaluates all attempts at held-out rows; with `part`, returns only the numbers that training selects by."""
         prompts = self.task.prompts if with_feedback else self.task.prompts.without_feedback()
         budgets = (self.config if with_feedback else self.config.without_feedback()).eval_budgets
         answers, trees = evaluate(
@@ -174,7 +174,7 @@ class ScoreRun:
         self.session.finish(f"after_stage{stage.number}")
 
     def show_results(self) -> None:
-        """Prints this run's evaluations but those in the middle of a stage, its alarms and restores."""
+        """Prints the evaluations at the ends of stages, the alarms and the restores."""
         self.session.show_results("step")
 
     # -- after a step
@@ -200,9 +200,9 @@ class ScoreRun:
     ) -> tuple[list[float], list[bool]]:
         """Returns the advantage of each answer by number, and whether it counts; `penalties`: the KL in the rewards.
 
-        What the recipe pays an answer is compared with what it pays the others of its set, and with the reward of what
-        stands where another chat has ended. An answer that does not count is left out of the loss, including its KL: it
-        was not judged, is masked, or is context, which the policy did not write now.
+        The recipe's pay for an answer is compared with its pay for the others of its set, and with the reward of the
+        attempt that stands where another chat has ended. An answer that does not count is not in the loss, and its KL
+        is not: it was not judged, is masked, or is context, which the policy did not write now.
         """
         train, turns = self.config.train, self.config.turns
         rewards = [
