@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-MOST = {"train.py": (32, 2_720), "rl_train_gspo_selfplay.py": (33, 2_919)}  # files and lines; lower them where you can
+MOST = {"train.py": (32, 2_719), "rl_train_gspo_selfplay.py": (33, 2_918)}  # files and lines; lower them where you can
 PIECE = '''\
 @decorated
 class Pair:
