@@ -98,8 +98,8 @@ def test_the_table_shows_the_best_beside_the_last(straight):
     lines = straight.text.partition("held-out answers")[2].splitlines()
     after = next(i for i, line in enumerate(lines) if "after stage I " in line)
     reported = straight.evaluations()["stage1/step_2"]
-    expected = ["best:", "step", "2", *(f"{reported[f'acc_attempt{attempt}']:.3f}" for attempt in (1, 2))]
-    assert lines[after + 2].split()[:5] == expected
+    expected = ["best:", "step", "2", *(f"{100 * reported[f'acc_attempt{attempt}']:.1f}" for attempt in (1, 2))]
+    assert lines[after + 2].replace("%", "").split()[:5] == expected
     for (stage, step), factor in zip(RESTORES, ("0.5", "0.25"), strict=True):
         where = "step_2" if stage == 1 else "step_6"  # the end of stage I, at which stage II starts
         line = f"stage {stage} step {step}: went back to stage1/{where}, and on at {factor} of the learning rate"
