@@ -31,7 +31,7 @@ from judge import pool
 from judge.corpus import attacks, controls, right_programs
 from judge.isolation import check, try_rungs
 from judge.jail import kernel
-from judge.launch import RUNGS, WorkerLost, wall_factor, without_packages
+from judge.launch import RUNGS, WorkerLost, free_user, wall_factor, without_packages
 from judge.pool import Sandbox, cores
 from judge.sources import defined_names
 from judge.worker import MOST_OUTPUT, VERDICTS, Program, Worker, _sendable
@@ -1893,6 +1893,13 @@ print(worker.run(Program("import os\\nprint(os.getuid())")).stdout, end="")
 """
 
 
+def a_user_is_free():
+    with contextlib.suppress(WorkerLost):
+        free_user()[1].close()
+        return True
+    return False
+
+
 def test_workers_of_root_never_share_a_user(protected, why_not, monkeypatch):
     if os.geteuid() or why_not(R3):
         pytest.skip("needs root and R3")
@@ -1901,6 +1908,7 @@ def test_workers_of_root_never_share_a_user(protected, why_not, monkeypatch):
         workers = [stack.enter_context(contextlib.closing(Worker(rung))) for rung in (R3, protected.rung)]
         users = [int(worker.run(Program("import os\nprint(os.getuid())")).stdout) for worker in workers]
         assert int(python("-c", USER_OF_A_WORKER).stdout) == 64_999 and users == [64_997, 64_998]
+        assert wait_until(a_user_is_free)  # what that script started may outlive it for a moment
         stack.enter_context(contextlib.closing(Worker(R3)))
         with pytest.raises(WorkerLost, match="users 64997 to 64999"):
             Worker(R3)
