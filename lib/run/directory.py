@@ -26,7 +26,7 @@ MOST_LISTED = 20  # checkpoints in an error
 TRIAL = ".smoke"  # marks the directory of a trial run, which the next one may empty
 CARD = "README.md"  # of a model, next to its weights
 MANIFEST = "MANIFEST.json"
-SECRETS = ("base_url", "api_key_env", "extra_body", "after_checkpoint")  # keys shown nowhere
+SECRETS = ("base_url", "api_key_env", "headers", "extra_body", "after_checkpoint")  # keys shown nowhere, of any version
 # config keys that do not affect the results
 MAY_CHANGE = ("output_dir", "tracking", "reward.timeout_s", "train.after_checkpoint", "hub")
 

@@ -625,7 +625,8 @@ def test_several_runs_of_self_play_stand_side_by_side(play, monkeypatch):
     assert call(report, play, other) == 0
     page = Page((play.parent / "report.html").read_text(encoding="utf-8"))
     text = " ".join(page.text)
-    assert "play, play-1, in the mean. Pass@1 on held-out questions went from 40.2\u00a0% to 65.3\u00a0%." in text
+    went = "Pass@1 on held-out questions went from 40.2\u00a0% to 65.3\u00a0%."
+    assert f"play, play-1. In the mean of 2 runs: {went}" in text
     mean = page.text[page.text.index("mean of 2 runs, with the interval over runs") : page.text.index("play, seed 0")]
     assert mean[1:6] == ["pretrain", "40.2 %", "60.2 %", "37.5 %", "40.0 %"]  # the runs agree: that has no interval
     assert "1.8 100.0" in mean  # 0.653 -+ 12.706 * 0.05, cut at 1

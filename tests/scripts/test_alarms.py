@@ -117,7 +117,7 @@ def test_a_run_that_games_its_reward_is_taken_back_and_says_so_on_its_page(tmp_p
     first = next(row for row in run.alarms if row["severity"] == "collapse")
     assert (first["alarm"], first["action"]) == ("left_form_answer.paid_outside_answer_attempt1", "restore")
     assert run.global_step(first) < 200
-    (back,) = (number for number, row in enumerate(run.metrics) if "restored_from" in row)
+    back = next(number for number, row in enumerate(run.metrics) if "restored_from" in row)  # it may need another one
     shares = [row["paid_outside_answer_attempt1"] for row in run.metrics]
     gamed, end = fmean(shares[back - 5 : back]), fmean(shares[-10:])
     assert back == run.global_step(first) and gamed > 0.25 and end < gamed / 2

@@ -301,7 +301,8 @@ def test_evaluate_reports_single_answers(inside, guesses, tmp_path, capsys):
         next(line for line in shown if line.split() == ["pass@1", *(f"pass@{k}" for k in list(at)[1:])])
     )
     assert shown[table + 1].split() == ["greedy", "40.0", "%"]
-    assert shown[table + 3].split() == ["temperature", "1", *(f"{value:.3f}" for value in at.values())]
+    at_one = shown[table + 3].replace("%", "").split()
+    assert at_one == ["temperature", "1", *(f"{100 * value:.1f}" for value in at.values())]
     counted = "at temperature 1, n = 800 answers to 50 held-out questions, rows 1 to 50 of what is held out, "
     assert any(line.startswith(f"{counted}0.0 % truncated, ") and line.endswith(" % well-formed") for line in shown)
 
