@@ -25,7 +25,7 @@ UNSEEN = (0.5, 0, 0)  # a row that has not been drawn
 MEMORY = 0.3  # weight of the old estimate of a pass rate when a new outcome updates it
 FORGET_AFTER = 4.0  # epochs after which, without new outcomes, its distance from one half has decayed to 1/e
 
-Result = TypeVar("Result")
+Sampled = TypeVar("Sampled")
 _Part = tuple[Group, list[float]]  # a group and the absolute advantages of its answers
 
 
@@ -178,14 +178,14 @@ class Curriculum:
 
     def draw(
         self, step: int, wanted: int, rounds: int, accelerator: Accelerator,
-        answer: Callable[[list[Choice], int], list[Result]], have_signal: Callable[[list[Result]], list[bool]],
-    ) -> list[Result]:  # fmt: skip
+        answer: Callable[[list[Choice], int], list[Sampled]], have_signal: Callable[[list[Sampled]], list[bool]],
+    ) -> list[Sampled]:  # fmt: skip
         """Draws `wanted` prompts, and returns the results of `answer` on this process's share, one per prompt.
 
         `answer` also gets the place of its first prompt among all prompts of the draw. Up to `rounds` times, draws
         further prompts for those without a training signal, until `wanted` have one; `have_signal` says which do.
         """
-        results: list[Result] = []
+        results: list[Sampled] = []
         missing = wanted
         for round_ in range(1 + rounds):
             drawn = self.take(missing, step)

@@ -39,7 +39,7 @@ from lib.rl.tree import Answer, Group, Renderer, Sampling, attempts_in, paths, s
 from lib.run.distributed import collect, highest, part_of, share
 
 ROWS_AT_ONCE = 512  # prompts that are answered together
-Row = TypeVar("Row")
+Question = TypeVar("Question")
 Result = TypeVar("Result")
 COLUMNS = ("match", "reward", "length", "truncated", "well_formed", "changed", "unscored", "repeated")  # of `Answers`
 MEANS = ("reward", "length", "truncated")  # of each attempt, without an interval
@@ -89,8 +89,8 @@ def evaluate(
 
 
 def in_parts(
-    answer: Callable[[list[Row], torch.Generator, Callable[[], None], int], list[Result]],
-    rows: list[Row],
+    answer: Callable[[list[Question], torch.Generator, Callable[[], None], int], list[Result]],
+    rows: list[Question],
     seed: int,
     device: torch.device,
     accelerator: Accelerator,
