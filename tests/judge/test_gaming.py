@@ -235,6 +235,8 @@ def test_a_huge_answer_to_a_puzzle_is_refused_quickly(piece, reading):
         assert process_time() - start < 5
 
 
+# their base writes no tags without being taught, and nothing is: the last number of a finished answer is right there
+FREE = {"smollm2_largest", "smollm2_look"}
 CONFIGS = {path.stem: path for path in sorted((ROOT / "configs").glob("*.yaml")) if "\nreward:" in path.read_text()}
 
 
@@ -256,6 +258,10 @@ def test_the_policy_that_once_was_paid_earns_nothing_under_any_shipped_config(na
             assert (score.reward, score.match, score.well_formed) == (0, False, False)
         return
     judge = Judge(config.reward, ["question", "answer"], "answer")
+    if name in FREE:
+        [first, last] = judge(["6117 or 42", "It is 6117."], [{"answer": "6117"}] * 2)
+        assert (first.reward, last.reward) == (0, 1)
+        return
     for text in ("<think>6117</answer>", "<think>9034-2917=6117</answer>", "6117"):
         for target in ("6117", "9034-2917=6117\n#### 6117", r"so it is \boxed{6117}"):
             [score] = judge([text], [{"answer": target}])
