@@ -119,8 +119,8 @@ def test_a_run_that_games_its_reward_is_taken_back_and_says_so_on_its_page(tmp_p
     assert run.global_step(first) < 200
     back = next(number for number, row in enumerate(run.metrics) if "restored_from" in row)  # it may need another one
     shares = [row["paid_outside_answer_attempt1"] for row in run.metrics]
-    gamed, end = fmean(shares[back - 5 : back]), fmean(shares[-10:])
-    assert back == run.global_step(first) and gamed > 0.25 and end < gamed / 2
+    gamed, after = fmean(shares[back - 5 : back]), fmean(shares[back : back + 5])
+    assert back == run.global_step(first) and gamed > 0.25 and after < gamed / 2
     above = overview([run], rollouts_of([run]))["alert"][0].text
     assert above.startswith("Reward is being earned without the <answer> block: stage II, step ")
     assert above.endswith("It went back to its best checkpoint.")
