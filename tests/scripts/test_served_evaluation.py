@@ -15,7 +15,7 @@ import yaml
 from conftest import fewer
 from helpers import forks
 from helpers.server import _Connection, answer, serve
-from helpers.tiny import call
+from helpers.tiny import call, limits
 
 import evaluate
 from data.builders import write_rows
@@ -399,7 +399,7 @@ def test_a_model_is_measured_alike_here_and_behind_a_server(tiny, tmp_path, monk
         "prompts": {"user": "{question}", "self_correction": "bad? "},
         "reward": {"fn": "bits.even", "answer_extractor": "bits.parity", "target_extractor": "identity",
                    "accept_cut": True},
-        "generation": tiny.limits(prompts=(40, 120), answers=(8, 8)),
+        "generation": limits(prompts=(40, 120), answers=(8, 8)),
     }  # fmt: skip
     (tmp_path / "task.yaml").write_text(yaml.safe_dump(config))
     words = ["--config", "task.yaml", "--temperature", "0"]
