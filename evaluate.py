@@ -228,8 +228,8 @@ def command_line() -> tuple[argparse.Namespace, Any, Path | None]:
     if args.merge:
         named = [str(word) for word in (args.run, args.adapter) if word]
         named += [f"--config {args.config}"] if args.config else []
-        feedback_fields = f"python export.py {' '.join([*named, *args.overrides])} --to merged --out {args.merge}"
-        raise ConfigError(f"--merge: this is a script of its own: {feedback_fields}")
+        command = f"python export.py {' '.join([*named, *args.overrides])} --to merged --out {args.merge}"
+        raise ConfigError(f"--merge: this is a script of its own: {command}")
     if args.run and not args.config:
         args.config = args.run / "config.yaml"
     if not args.config:

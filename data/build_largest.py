@@ -2,8 +2,8 @@
 
     python data/build_largest.py --out data/generated/largest --seed 0
 
-A row is `{"question": "295, 496, 317, 88", "answer": "496"}`. A language model of 135 million parameters, shown three
-such rows, answers about four in ten. `train.jsonl` and `test.jsonl` share no set of numbers, in whatever order.
+A row is `{"question": "295, 496, 317, 188", "answer": "496"}`: four numbers of three digits. A language model of 135
+million parameters answers about one in three greedily. `train.jsonl` and `test.jsonl` share no set of numbers.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from data.builders import options, write_rows
 def main() -> None:
     """Writes test.jsonl and train.jsonl."""
     args = parse_arguments()
-    rows = distinct_rows(random.Random(args.seed), args.numbers, args.digits)
+    rows = distinct_rows(random.Random(args.seed))
     write_rows(args.out / "test.jsonl", islice(rows, args.test))
     write_rows(args.out / "train.jsonl", islice(rows, args.train))
     print(f"{args.out}: {args.train} train and {args.test} test questions")
@@ -32,16 +32,14 @@ def parse_arguments() -> argparse.Namespace:
     result = options(__doc__, "data/generated/largest")
     result.add_argument("--train", type=int, default=4_000, help="rows of train.jsonl (default: 4000)")
     result.add_argument("--test", type=int, default=2_000, help="rows of test.jsonl (default: 2000)")
-    result.add_argument("--numbers", type=int, default=4, help="numbers in a question (default: 4)")
-    result.add_argument("--digits", type=int, default=3, help="digits of each number (default: 3)")
     return result.parse_args()
 
 
-def distinct_rows(rng: random.Random, numbers: int, digits: int) -> Iterator[dict]:
+def distinct_rows(rng: random.Random) -> Iterator[dict]:
     """Yields rows without end; no set of numbers comes twice."""
     seen = set()
     while True:
-        drawn = rng.sample(range(10 ** (digits - 1), 10**digits), numbers)
+        drawn = rng.sample(range(100, 1000), 4)
         if frozenset(drawn) not in seen:
             seen.add(frozenset(drawn))
             yield {"question": ", ".join(map(str, drawn)), "answer": str(max(drawn))}

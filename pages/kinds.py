@@ -135,7 +135,7 @@ def corrects(rows: list[dict]) -> str:
 
 
 def changes_in_words(rows: list[dict]) -> str:
-    """What correcting changes, whether a run copies, and whether it only draws again."""
+    """Describes what correcting changes, and a run that copies or only draws again."""
     now = rows[-1]
     texts = [f"Attempt 1 is right on {share(now['acc_attempt1'])}{before_training(rows, 'acc_attempt1')}"]
     if verdict(now, "delta"):
@@ -181,7 +181,7 @@ def in_points(row: dict, key: str) -> str:
 
 
 def plays(rows: list[dict]) -> str:
-    """How often a single answer is right."""
+    """Describes the share of right single answers."""
     went = f"went from {share(rows[0]['acc'])} to" if len(rows) > 1 else "is"
     return f"Pass@1 on held-out questions {went} {share(rows[-1]['acc'])}."
 

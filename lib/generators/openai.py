@@ -257,8 +257,8 @@ def address(server: Server) -> str:
         return server.base_url.rstrip("/")
     found = os.environ.get("OPENAI_BASE_URL", "").strip() or OWN_ADDRESS
     if wrong := wrong_address(found):
-        told = "it is null, and so OPENAI_BASE_URL of the environment decides"
-        raise ConfigError(f"{server.key}.base_url: {told}: {wrong}")
+        reason = "it is null, and so OPENAI_BASE_URL of the environment decides"
+        raise ConfigError(f"{server.key}.base_url: {reason}: {wrong}")
     return found.rstrip("/")
 
 

@@ -46,8 +46,8 @@ class CorrectionPrompts:
         self.longest_retry = len(self.retry_ids)  # most tokens between an answer and the next one
         if feedback is not None and prompts.reviewed_by:  # the message is known, and must not be cut
             self.outside.refuse_controls({"prompts.self.ask": prompts.self.ask})
-            check = filled(prompts.self.ask, {"self_correction": prompts.self_correction}, "prompts.self.ask")
-            self.longest_retry = max(self.longest_retry, len(self._after_attempt(check)))
+            request = filled(prompts.self.ask, {"self_correction": prompts.self_correction}, "prompts.self.ask")
+            self.longest_retry = max(self.longest_retry, len(self._after_attempt(request)))
         elif feedback is not None:
             self.longest_retry += prompts.feedback_tokens
         room = limits.max_prompt_length_attempt2 - limits.max_prompt_length_attempt1 - self.longest_retry

@@ -1,6 +1,6 @@
-"""What tests of whole runs have in common: sums as data, configs for the tiny model, and scripts called from a test.
+"""Shared by tests of whole runs: sums as data, configs for the tiny model, and scripts called from a test.
 
-A run of such a config takes a second. A file that needs other values says so by `changed`.
+A run of such a config takes a second. `changed` gives a test other values.
 """
 
 import contextlib
@@ -136,7 +136,7 @@ def logged(stream: str, run_name: str = "tiny") -> list[dict]:
 
 
 def call(script: ModuleType, *arguments: object) -> int:
-    """What main() of a script returns."""
+    """Runs main() of a script with these arguments; returns its exit code."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", [f"{script.__name__}.py", *map(str, arguments)])
         return script.main()

@@ -113,7 +113,7 @@ class CollectConfig(RunConfig):
             yield keys, f"all but `keep` is for a local model: move it to servers.{self.server}.thinking"
         yield from self._conflicts_of_model()
         if self.reward is None and self.select.only_matches:
-            yield ("reward", "select.only_matches"), "there is no reward to select by: give `reward`, or set it to null"
+            yield ("reward", "select.only_matches"), "there is no reward to select by: give one, or leave this key out"
 
     def _conflicts_of_model(self) -> Conflicts:
         most = self.generation.most_tokens

@@ -265,8 +265,8 @@ class RLConfig(RunConfig):
         replay = self.curriculum.replay
         if distill.model is None and not distill.shown and not self.shows_hints:
             keys = ("distill.shown", "distill.model")
-            told = "the policy would see what it sees anyway, and teach itself nothing"
-            yield keys, f"{told}: say in distill.shown what it sees beyond, or give a model"
+            reason = "the policy would see what it sees anyway, and teach itself nothing"
+            yield keys, f"{reason}: say in distill.shown what it sees beyond, or give a model"
         if distill.reward_weight != 1 and getattr(self.train, "kl", None) == "k1_in_reward":
             keys = ("distill.reward_weight", "train.kl")
             yield keys, "it would scale the KL to the reference, which is a part of the rewards: set another train.kl"

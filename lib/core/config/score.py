@@ -235,8 +235,8 @@ class ScoreConfig(RLConfig):
             return {}
         if not with_feedback:
             return {"feedback": "none"}
-        feedback_fields: dict[str, str] = {"feedback": feedback if feedback != "none" else "stop"}
-        return feedback_fields if stop == "never" else feedback_fields | {"stop": stop}
+        fields: dict[str, str] = {"feedback": feedback if feedback != "none" else "stop"}
+        return fields if stop == "never" else fields | {"stop": stop}
 
     @property
     def turns(self) -> dict[str, int]:

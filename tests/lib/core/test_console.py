@@ -91,7 +91,7 @@ def test_what_is_well_formed_is_told_of_single_answers(told):
            "well_formed": 0.87, "well_formed_ci95": [0.8, 0.9]}  # fmt: skip
     assert "well-formed 87.0 %, n = 20" in told("evaluation", row)
     table = told("table", [row], "a run")
-    assert "87.0 %" in table and "opponent" not in table and "games won" not in table  # nobody played
+    assert "87.0 %" in table and "opponent" not in table and "games won" not in table  # there were no games
     games = {"win_rate": 0.5, "win_rate_ci95": [0.4, 0.6], "opponent_acc": 0.25, "opponent_acc_ci95": [0.2, 0.3]}
     assert "25.0 %" in told("table", [row, row | games], "a run")
 
