@@ -86,10 +86,7 @@ class Decoder:
         can_record = self.device.type == "cuda" and not is_sharded(backbone)
         self.fixed_sizes = can_record and _FixedStep.works  # steps of a few sizes, recorded once each
         self._steps: dict[tuple[int, int], _FixedStep] = {}
-        self._pool = None
-        if can_record:
-            self._pool = torch.cuda.graph_pool_handle()
-            torch.cuda.empty_cache()  # gives back the pools of decoders that are gone
+        self._pool = torch.cuda.graph_pool_handle() if self.device.type == "cuda" else None
 
     def feed(self, first: int, texts: list[list[int]]) -> torch.Tensor:
         """Appends texts[i] to row first + i; returns the last hidden state of each row, (len(texts), d).
@@ -236,13 +233,8 @@ class _FixedStep:
         stream.wait_stream(side)
         graph = torch.cuda.CUDAGraph()
         try:
-            torch.cuda.synchronize()
-            with torch.cuda.stream(side):  # torch.cuda.graph empties the cache too, which takes longer than the rest
-                graph.capture_begin(pool)
-                try:
-                    self._hidden = decoder._step(self._tokens, self._rows, self._widest)
-                finally:
-                    graph.capture_end()
+            with torch.cuda.graph(graph, pool=pool, stream=side):
+                self._hidden = decoder._step(self._tokens, self._rows, self._widest)
             graph.replay()
             tolerance = 0.02 * float(expected.abs().max())
             problem = "" if torch.allclose(self._hidden, expected, rtol=0.02, atol=tolerance) else "it differs"
