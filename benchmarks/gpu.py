@@ -220,7 +220,7 @@ def decode(report: Report) -> None:
 
     prompts, copies, length, budget = (2, 2, 8, 12) if report.tiny else (32, 4, 128, 128)
     policy = policy_of(report)
-    written(policy, prompts, copies, length, 1)  # loads libraries
+    written(policy, prompts, copies, length, 9)  # loads libraries
 
     def measured(name: str) -> dict:
         _, first, _ = written(policy, prompts, copies, length, 1)
@@ -427,6 +427,7 @@ def unsloth(report: Report) -> None:
     report.note("seconds of loading and probing, compiles included", time.perf_counter() - start)
     note_speed(report, policy)
     trained(report, "unsloth", "model.backend=unsloth")
+    policy_of(report, "unsloth", adapter=str(report.out / "unsloth/stage2"))  # merged at load
 
 
 def note_speed(report: Report, policy: Any) -> None:

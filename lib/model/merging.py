@@ -93,13 +93,14 @@ def merged(model: nn.Module, what: str, texts: list[list[int]]) -> nn.Module:
     _refuse_unfoldable(model, what)
     model.eval()
     layers = [module for module in model.modules() if isinstance(module, BaseTunerLayer)]
-    dtypes = [(weight, weight.dtype) for weight in model.parameters()]
+    dtypes, stated = [(weight, weight.dtype) for weight in model.parameters()], model.config.dtype
     try:
         for layer in layers:
             if not (dtype := next(layer.get_base_layer().parameters()).dtype).is_floating_point:
                 raise ValueError(f"its base has weights of type {dtype}, which nothing can be added to")
         for weight, _ in dtypes:
             weight.data = weight.data.float()
+        model.config.dtype = torch.float32  # Unsloth's forwards cast embeddings and logits to it
         before = [log_probs(model, text) for text in texts]
         for layer in layers:
             layer.merge(safe_merge=True)
@@ -123,6 +124,7 @@ def merged(model: nn.Module, what: str, texts: list[list[int]]) -> nn.Module:
         )
     for weight, dtype in dtypes:
         weight.data = weight.data.to(dtype)
+    base.config.dtype = stated
     return base
 
 

@@ -1,5 +1,6 @@
 """A config made real: data and judge first, because their mistakes are cheap, then tokenizer, prompts and policy."""
 
+import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -120,7 +121,7 @@ def load_task(config: TaskConfig, say: Callable[[str], None] = print) -> Task[Ta
         nonlocal backend
         backend = start_backend(model)
         say(f"model {model.full_name} through {backend}, data {splits.source}")
-        if backend == "unsloth" and torch.cuda.is_available():
+        if backend == "unsloth" and torch.cuda.is_available() and os.environ.get("UNSLOTH_BLOCK_COMPILE") != "0":
             say("Unsloth compiles before the first step, for one to three minutes; UNSLOTH_BLOCK_COMPILE=0 skips that")
         return load_base(model, backend)
 

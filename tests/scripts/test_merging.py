@@ -440,6 +440,17 @@ def test_rounding_to_bfloat16_does_not_refuse_a_merge(tmp_path):
         assert weight.dtype == torch.bfloat16 and torch.equal(weight, merged_at_load.state_dict()[name])
 
 
+def test_a_forward_that_casts_to_the_dtype_of_its_config_can_be_merged(adapted):
+    """Unsloth's does on a GPU, and its norms keep the dtype of what they get: it met weights in float32."""
+    folder, *_ = adapted["qwen3"]
+    base, _ = load_base(Model(name=str(folder), dtype="bfloat16"), "plain")
+    base.get_input_embeddings().register_forward_hook(lambda module, args, states: states.to(base.config.dtype))
+    for layer in base.model.layers:
+        layer.input_layernorm.register_forward_hook(lambda module, args, states: states.to(args[0].dtype))
+    model = merged(put_on(base, folder / "adapter", "adapter"), "adapter", PROMPTS[:2])
+    assert model.config.dtype == model.dtype == torch.bfloat16
+
+
 @pytest.mark.parametrize("factor", [0.0, 0.5, 2.0], ids=["left out", "half", "twice"])
 def test_a_wrong_merge_in_bfloat16_is_refused(adapted, factor, monkeypatch):
     """One of 21 targets is merged with another scale than the adapter has."""
