@@ -516,8 +516,7 @@ def seconds_of(row: dict) -> float:
 
 def parts_of(row: dict) -> dict[str, float]:
     """Returns the seconds of each part of a step from its row of metrics.jsonl."""
-    prefix = "seconds_"
-    return {key.removeprefix(prefix): round(value, 3) for key, value in row.items() if key.startswith(prefix)}
+    return {key.removeprefix("seconds_"): round(value, 3) for key, value in row.items() if key.startswith("seconds_")}
 
 
 @check

@@ -132,14 +132,12 @@ def _refuse_unfoldable(model: nn.Module, what: str) -> None:
     """Raises ConfigError if an adapter other than LoRA has an effect that no weights have."""
     found = shelf_of(model.get_base_model() if hasattr(model, "get_base_model") else model)
     if obstacles := found.obstacles() if found else {}:
-        told = f"not all of these adapters can be merged ({in_words(obstacles)})"
-        raise ConfigError(f"{what}: {told}; use them unmerged")
+        raise ConfigError(f"{what}: not all of these adapters can be merged ({in_words(obstacles)}); use them unmerged")
 
 
 def log_probs(model: nn.Module, text: list[int]) -> torch.Tensor:
     """Computes float32 log-probs (1, T, V) after the last TOKENS tokens of a text, by the model's own forward."""
-    logits = model(input_ids=torch.tensor([text], device=model.device)).logits
-    return logits[:, -TOKENS:].float().log_softmax(-1)
+    return model(input_ids=torch.tensor([text], device=model.device)).logits[:, -TOKENS:].float().log_softmax(-1)
 
 
 def distance(left: torch.Tensor, right: torch.Tensor) -> float:

@@ -1,6 +1,5 @@
 """A config made real: data and judge first, because their mistakes are cheap, then tokenizer, prompts and policy."""
 
-import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -121,8 +120,8 @@ def load_task(config: TaskConfig, say: Callable[[str], None] = print) -> Task[Ta
         nonlocal backend
         backend = start_backend(model)
         say(f"model {model.full_name} through {backend}, data {splits.source}")
-        if backend == "unsloth" and torch.cuda.is_available() and os.environ.get("UNSLOTH_BLOCK_COMPILE") != "0":
-            say("Unsloth compiles before the first step, for one to three minutes; UNSLOTH_BLOCK_COMPILE=0 skips that")
+        if backend == "unsloth" and torch.cuda.is_available():
+            say("Unsloth compiles before the first step, one to three minutes, unless UNSLOTH_BLOCK_COMPILE=0 is set")
         return load_base(model, backend)
 
     ready = prepare(config, load_model)
