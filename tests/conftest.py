@@ -54,6 +54,11 @@ LONGEST = (  # test_*.py
 long = pytest.mark.skipif(not WHOLE, reason="long: WHOLE=1 runs it, as .ci/run does")
 
 
+def pytest_xdist_auto_num_workers(config):
+    """Returns one process more than there are cores: a third of the time the tests wait for other processes."""
+    return (os.cpu_count() or 1) + 1
+
+
 def pytest_collection_modifyitems(items):
     """Puts the longest files first: where processes share the tests, none is left alone with one of them at the end."""
     places = {f"test_{name}.py": place for place, name in enumerate(LONGEST)}

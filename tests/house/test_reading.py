@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from conftest import long
+
 ROOT = Path(__file__).parents[2]
 MOST = {"train.py": (32, 2_719), "rl_train_gspo_selfplay.py": (33, 2_918)}  # files and lines; lower them where you can
 PIECE = '''\
@@ -39,6 +41,7 @@ def test_functions_count_whole_and_classes_without_methods_and_blank_lines(tmp_p
     assert reading.counted(entered, tmp_path) == {"piece.py": {"Pair": 5, "Pair.added": 3, "outer": 4}}
 
 
+@long
 def test_a_step_of_each_script_is_counted_and_its_files_are_named():
     done = subprocess.run(
         [sys.executable, ROOT / "benchmarks/reading.py", "--files"], check=True, capture_output=True, text=True

@@ -9,7 +9,7 @@ import sys
 from statistics import fmean
 
 import pytest
-from conftest import WHOLE, part
+from conftest import WHOLE, long
 
 from judge import __main__, adapters, cluster, pool
 from judge.corpus import attacks, controls, placed, right_programs
@@ -78,10 +78,10 @@ FORMS = {
 DOORS = {"command line": by_command_line, "feedback": by_feedback, "cluster": by_cluster} | {
     form: by_adapter(form) for form in FORMS
 }
-SLOW = {"command line": 20 if WHOLE else 100}  # each program begins with a look at what protects here
+SLOW = {"command line": 20}  # each program begins with a look at what protects here
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("door", [pytest.param(door, marks=long) if door in SLOW else door for door in DOORS])
 def test_no_hostile_program_is_paid_at_any_door(door, tmp_path, monkeypatch, capsys):
     canary = tmp_path / "canary.txt"
     canary.write_text("alive")
@@ -97,7 +97,7 @@ def test_no_hostile_program_is_paid_at_any_door(door, tmp_path, monkeypatch, cap
     assert sum(share is None for share in shares.values()) < 0.1 * len(shares)
     assert canary.read_text() == "alive"
     lost = []
-    for control in part(controls(), 6) if door in SLOW else controls():
+    for control in controls():
         share = DOORS[door](control.source, control.tests, control.settings, tmp_path, monkeypatch, capsys)
         due = fmean(verdict == "pass" for verdict in control.expected_verdicts)
         assert share in (None, due if door not in ("feedback", "lm-eval") else float(due == 1)), control.name

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from conftest import long
 from helpers.server import serve
 from helpers.tiny import call, rows_in
 from test_merging import chain, inside  # noqa: F401  a run of every script, and a folder that is in it
@@ -200,6 +201,7 @@ def test_adapters_that_peft_does_not_know(inside, capsys, tmp_path):  # noqa: F8
         call(export, tmp_path / "own", "--to", "adapter", "--out", tmp_path / "new")
 
 
+@long
 def test_a_terminal_is_left_without_a_traceback(inside):  # noqa: F811
     """Of a real process: bytes that are no text, Ctrl-C at the prompt, the end of the input."""
     command = [sys.executable, ROOT / "chat.py", RUN]

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
-from conftest import chatterbox, long, part
+from conftest import chatterbox, fewer, long, part
 from helpers import forks
 from helpers.faults import INVENTIONS, ON_REQUEST, SPOILINGS, faulty
 from helpers.judges import judge_by
@@ -190,6 +190,7 @@ def sorted_like_data(task):
     return sorted(task.rows().values(), key=place)
 
 
+@long
 def test_a_thousand_requests_of_which_every_second_fails(whole, task, tmp_path):
     right = {key: without_usage(row) for key, row in whole.rows().items()}
     upstream = whole.config["servers"]["it"]["base_url"]
@@ -248,7 +249,7 @@ def keys(whole):
 def test_killed_at_any_moment_and_resumed(whole, task, log, keys):
     chance, mine = random.Random(0), task()
     known, seen = set(), len(notes(log))
-    for more in (1, 7, 0, 20, 40, 30):
+    for more in part((1, 7, 0, 20, 40, 30), every=2):
         before, had = mine.written(), len(known)
         running = mine.start("--resume")
         forks.wait_for(lambda: len(mine.replies()) > had, running, mine.output)  # noqa: B023
@@ -259,7 +260,7 @@ def test_killed_at_any_moment_and_resumed(whole, task, log, keys):
         assert not [note for note in notes(log)[seen:] if keys[note["seed"]] in known]
         known, seen = mine.replies(), len(notes(log))
         mine.rows()
-    assert 100 < len(known) < 300
+    assert fewer(100, 30) < len(known) < 300
     mine.run("--resume")
     assert not [note for note in notes(log)[seen:] if keys[note["seed"]] in known]
     same(mine, whole)

@@ -36,6 +36,7 @@ torch.cuda.is_available = lambda: os.environ.get("CUDA_VISIBLE_DEVICES") != ""
 """
 
 
+@long
 def test_the_tests_are_collected_on_a_machine_with_a_gpu(tmp_path):
     (tmp_path / "pretended_gpu.py").write_text(PRETENDED, encoding="utf-8")
     both = ["tests/lib/rl/test_reviews.py", "tests/lib/rl/test_swaps.py"]  # on any device, and on the CPU

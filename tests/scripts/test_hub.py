@@ -164,6 +164,7 @@ def test_what_a_run_could_not_push_goes_when_it_is_resumed(hub, config, capsys):
     assert sorted(hub.repos["me/run"].branches) == REVISIONS and "pushed to me/run" in capsys.readouterr().out
 
 
+@long
 def test_a_result_that_a_kill_left_unpublished_goes_when_the_run_is_resumed(hub, config):
     assert tiny.call(train, "--config", config) == 0
     hub.repos.clear()
@@ -300,6 +301,7 @@ def test_a_signal_ends_the_wait_for_the_process_of_an_earlier_start(hub, tmp_pat
     assert waiting(run / OUTBOX) == [] and "stage1-step_2" in hub.repos["me/run"].branches
 
 
+@long
 def test_what_comes_while_the_pushing_process_ends_is_pushed(hub, tmp_path, monkeypatch):
     script = tmp_path / "lingering.py"  # push.py, which takes a while to end
     script.write_text(f"import sys, time\nsys.path.insert(0, {str(ROOT)!r})\nimport push\npush.main()\ntime.sleep(2)")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from conftest import long
 from test_hub import CONFIG, REWARD
 
 from data.builders import write_rows
@@ -83,7 +84,7 @@ def test_a_terminal_that_closes_asks_for_an_end(how, code):
     assert done.returncode == code
 
 
-@pytest.mark.parametrize("sink", ["a pipe that closes", "a full disk"])
+@pytest.mark.parametrize("sink", ["a pipe that closes", pytest.param("a full disk", marks=long)])
 def test_output_that_cannot_be_written_ends_no_run(tiny_folder, tmp_path, sink):
     (tmp_path / "hub_reward.py").write_text(REWARD)
     write_rows(tmp_path / "rows.jsonl", [{"question": f"{a}+1=", "answer": str(a + 1)} for a in range(12)])

@@ -232,6 +232,7 @@ EVERY_ADAPTER = {
 }  # fmt: skip
 
 
+@long
 def test_every_adapter_at_once_is_resumed(template, tmp_path):
     config = CONFIG | {
         "model": CONFIG["model"] | {"adapters": EVERY_ADAPTER},

@@ -127,6 +127,7 @@ def test_an_honest_run_is_accepted_and_gives_the_same_weights_again(place, run, 
     assert all(0 <= float(cell.split()[0]) <= 1 for cell in row.split("|")[2:8])
 
 
+@long
 def test_a_run_beyond_its_budget_is_killed_by_the_kernel_and_is_no_entry(place, capfd):
     rules = yaml.safe_load((place / "rules.yaml").read_text()) | {"cpu_seconds": 2}
     (place / "short.yaml").write_text(yaml.safe_dump(rules))
@@ -138,6 +139,7 @@ def test_a_run_beyond_its_budget_is_killed_by_the_kernel_and_is_no_entry(place, 
 # 1. other data
 
 
+@long
 def test_other_data_and_held_out_rows_are_seen(track, foreign, tmp_path):
     found = reasons(track, foreign, tmp_path)
     assert f"the data: got {manifest_of(foreign / 'stage2')['dataset']}, expected {track.dataset}" in found
@@ -191,6 +193,7 @@ def test_an_edited_clock_is_seen(track, run, tmp_path):
     )
 
 
+@long
 def test_a_clock_that_was_edited_well_is_seen_by_training_again(track, run, tmp_path):
     strict = track._replace(rules=track.rules.model_copy(update={"cpu_seconds": 2}))
     sealed(run, cpu_seconds=1.5, wall_seconds=1.5)
@@ -238,6 +241,7 @@ def test_other_code_of_the_reward_is_seen(track, run, tmp_path):
 # and more
 
 
+@long
 def test_weights_from_elsewhere_are_seen(track, run, tmp_path):
     """Where they do as well as the run's own only training again tells."""
     nudge(run / "stage2/adapter_model.safetensors", 1e-5)

@@ -505,6 +505,7 @@ def test_bfloat16_logits_are_not_what_a_token_is_drawn_by(make_policy, monkeypat
     assert torch.equal(logits.bfloat16(), own)
 
 
+@long
 def test_bitsandbytes_is_imported_without_a_word():
     code = "import lib.model.loading, bitsandbytes"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
