@@ -140,7 +140,7 @@ def test_an_import_reads_no_file_writes_none_and_sets_no_variable(monkeypatch):
     modules = [module_of(path) for path in FILES]
     for module in modules:
         importlib.import_module(module)  # what others do when they are imported is theirs
-    saved = {name: sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] == "lib"}
+    saved = {name: sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] in WINGS}
     opened = []
     real_open = builtins.open
     monkeypatch.setattr(
