@@ -1,5 +1,6 @@
 """Forked children of a test, which end with what a function returns."""
 
+import faulthandler
 import os
 import traceback
 from collections.abc import Callable
@@ -8,11 +9,12 @@ import torch
 
 
 def fork(function: Callable) -> int:
-    """Start `function` in a forked child; the child exits with what it returns, or 99 after a traceback."""
+    """Start `function` in a forked child; it exits with what that returns, 99 after an error, 1 after 120 s."""
     pid = os.fork()
     if pid == 0:
         code = 99
         try:
+            faulthandler.dump_traceback_later(120, exit=True, file=2)
             torch.set_num_threads(1)
             code = function() or 0
         except BaseException:

@@ -7,6 +7,7 @@ import re
 import resource
 import shutil
 import signal
+import socket
 import threading
 import time
 from collections import namedtuple
@@ -895,7 +896,8 @@ def test_two_ranks_resume_with_their_own_state(tmp_path):
         again.close()
         PartialState().destroy_process_group()
 
-    port = 20_000 + os.getpid() % 20_000
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
     pids = [fork(functools.partial(rank_of, rank, port)) for rank in (0, 1)]
     assert [exit_code(pid) for pid in pids] == [0, 0]
     names = {path.name for path in (tmp_path / "stage1" / "step_2").iterdir()}
