@@ -19,7 +19,7 @@ import pytest
 import torch
 import yaml
 from accelerate import Accelerator
-from accelerate.state import AcceleratorState, PartialState
+from accelerate.state import AcceleratorState
 from conftest import fewer, part
 from helpers.children import exit_code, fork, in_child
 from transformers import Qwen3Config, Qwen3ForCausalLM
@@ -894,7 +894,7 @@ def test_two_ranks_resume_with_their_own_state(tmp_path):
             again.save()
         assert not list(tmp_path.glob("stage1/*.tmp"))
         again.close()
-        PartialState().destroy_process_group()
+        os._exit(0)  # a process group may wait for ever, as it is taken down, for a process that is gone
 
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
