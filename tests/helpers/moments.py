@@ -27,7 +27,6 @@ import os
 import resource
 import shutil
 import signal
-import socket
 import sys
 import threading
 from collections import Counter
@@ -40,6 +39,7 @@ import yaml
 
 from engine.llama import Llama, StackedLlama
 from helpers import file_events, forks
+from helpers.ports import free_port
 from lib.core.clock import PHASES
 from lib.core.errors import run_script
 from lib.generators.dialects import Dialect
@@ -91,9 +91,7 @@ class Run:
 
     def launch_several(self, *options: str, plans: tuple, **plan) -> list[multiprocessing.Process]:
         """The processes."""
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port, size = str(probe.getsockname()[1]), str(len(plans))
+        port, size = str(free_port()), str(len(plans))
         processes = []
         for rank, own in enumerate(plans):
             ranks = {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": size, "LOCAL_WORLD_SIZE": size}

@@ -5,7 +5,8 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from judge.worker import Program
@@ -19,51 +20,36 @@ OTHER = {
 
 def mutants(source: str, most: int, seed: int) -> Iterator[str]:
     """Yields `most` programs: in each another node of `source` is changed, and two nodes once all have been."""
-    dice, count = random.Random(seed), len(_places(ast.parse(source)))
+    dice, count = random.Random(seed), len(_changes(ast.parse(source)))
     single = [[place] for place in dice.sample(range(count), min(most, count))]
     for chosen in single + [dice.choices(range(count), k=2) for _ in range(most - len(single))]:
         tree = ast.parse(source)
-        places = _places(tree)
+        changes = _changes(tree)
         for place in chosen:
-            _change(*places[place])
+            changes[place]()
         yield ast.unparse(ast.fix_missing_locations(tree)) + "\n"
 
 
-def _places(tree: ast.AST) -> list[tuple[ast.AST, str]]:
+def _changes(tree: ast.AST) -> list[Callable[[], None]]:
+    """Returns the calls that change a node of `tree` each."""
     found = []
     for node in ast.walk(tree):
         if isinstance(node, ast.BinOp | ast.BoolOp) and type(node.op) in OTHER:
-            found.append((node, "op"))
+            found.append(partial(setattr, node, "op", OTHER[type(node.op)]()))
         elif isinstance(node, ast.Compare) and type(node.ops[0]) in OTHER:
-            found.append((node, "ops"))
+            found.append(partial(node.ops.__setitem__, 0, OTHER[type(node.ops[0])]()))
         elif isinstance(node, ast.Constant) and type(node.value) in (int, bool, float):
-            found.append((node, "value"))
+            other = not node.value if isinstance(node.value, bool) else node.value + 1
+            found.append(partial(setattr, node, "value", other))
         elif isinstance(node, ast.Return) and node.value is not None:
-            found.append((node, "nothing"))
+            found.append(partial(setattr, node, "value", ast.Constant(None)))
         elif isinstance(node, ast.If | ast.While):
-            found.append((node, "test"))
+            found.append(partial(setattr, node, "test", ast.UnaryOp(ast.Not(), node.test)))
         elif isinstance(node, ast.Assign | ast.AugAssign | ast.Expr):
-            found.append((node, "left out"))
+            found.append(partial(setattr, node, "__class__", ast.Pass))
         elif isinstance(node, ast.Call) and len(node.args) >= 2 and not isinstance(node.args[0], ast.Starred):
-            found.append((node, "args"))
+            found.append(node.args.reverse)
     return found
-
-
-def _change(node: ast.AST, what: str) -> None:
-    if what == "op":
-        node.op = OTHER[type(node.op)]()
-    elif what == "ops":
-        node.ops[0] = OTHER[type(node.ops[0])]()
-    elif what == "value":
-        node.value = not node.value if isinstance(node.value, bool) else node.value + 1
-    elif what == "nothing":
-        node.value = ast.Constant(None)
-    elif what == "left out":
-        node.__class__, node._fields = ast.Pass, ()
-    elif what == "test":
-        node.test = ast.UnaryOp(ast.Not(), node.test)
-    else:
-        node.args.reverse()
 
 
 MODULE = """
@@ -92,7 +78,7 @@ def plainly(program: Program, folder: Path, seconds: float) -> list[bool] | None
 
 
 def _output(words: list[str], given: str, folder: Path, seconds: float) -> str | None:
-    """What a Python command prints, None if it fails."""
+    """The output of a Python command, None if it fails."""
     command, named = [sys.executable, "-B", *words], {"capture_output": True, "text": True, "check": False}
     environment = {"PYTHONHASHSEED": "0", "PYTHONUTF8": "1"}
     try:

@@ -6,7 +6,6 @@ import importlib.util
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 import time
@@ -16,6 +15,7 @@ from pathlib import Path
 import pytest
 import yaml
 from conftest import SCRATCH, TEMPLATE, long
+from helpers.ports import free_port
 from helpers.server import serve
 from helpers.tiny import call, rows_in
 from helpers.weights import move
@@ -207,11 +207,6 @@ def test_two_attempts_has_the_prompts_of_any_run():
         made["ask"] = lambda url, model, messages, most: asked.append(list(messages)) or "<think>2+2</think>4"
         made["answers"]("url", "model", "2+2")
         assert asked[1][1]["content"] == seen
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return taken.getsockname()[1]
 
 
 @contextlib.contextmanager

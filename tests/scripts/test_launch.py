@@ -6,7 +6,6 @@ One that would shard the model by an engine of its own is refused.
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 import yaml
 from conftest import long
 from helpers import tiny
+from helpers.ports import free_port
 
 import evaluate
 import rl_train_gspo_selfplay
@@ -70,9 +70,7 @@ def test_two_processes_are_one_run(launcher, task):
 @long
 def test_two_nodes_are_one_run(task):
     """Two launchers, each of one process, that know of each other by the address alone."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
+    address = f"127.0.0.1:{free_port()}"
     command = [BIN / "torchrun", "--nnodes", "2", "--nproc_per_node", "1", "--rdzv_backend", "c10d", "--rdzv_endpoint",
                address, "--rdzv_id", "1", "--local_addr", "127.0.0.1", ROOT / "train.py", "--config", "task.yaml",
                "--resume"]  # fmt: skip

@@ -2,11 +2,11 @@
 
 import json
 import os
-import socket
 
 import pytest
 import torch
 from helpers import forks
+from helpers.ports import free_port
 from helpers.weights import move
 
 from engine import Decoding, Turn, is_sharded
@@ -93,10 +93,8 @@ def compare(kind, checkpointing):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_part_of_the_base_computes_what_the_whole_does(tmp_path, kind, count):
     """Processes have 0, 1, 2 and 3 texts to score and to write."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        shared = {"WORLD_SIZE": str(count), "LOCAL_WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1",
-                  "MASTER_PORT": str(probe.getsockname()[1])}  # fmt: skip
+    shared = {"WORLD_SIZE": str(count), "LOCAL_WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1",
+              "MASTER_PORT": str(free_port())}  # fmt: skip
     processes = [
         forks.call(compare, kind, kind == "llama", cwd=tmp_path, output=tmp_path / f"said{rank}.txt",
                    environment={**os.environ, **shared, "RANK": str(rank), "LOCAL_RANK": str(rank)})

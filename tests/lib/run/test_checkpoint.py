@@ -7,7 +7,6 @@ import re
 import resource
 import shutil
 import signal
-import socket
 import threading
 import time
 from collections import namedtuple
@@ -22,6 +21,7 @@ from accelerate import Accelerator
 from accelerate.state import AcceleratorState
 from conftest import fewer, part
 from helpers.children import exit_code, fork, in_child
+from helpers.ports import free_port
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from lib.core.config import Outputs
@@ -896,8 +896,7 @@ def test_two_ranks_resume_with_their_own_state(tmp_path):
         again.close()
         os._exit(0)  # a process group may wait for ever, as it is taken down, for a process that is gone
 
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     pids = [fork(functools.partial(rank_of, rank, port)) for rank in (0, 1)]
     assert [exit_code(pid) for pid in pids] == [0, 0]
     names = {path.name for path in (tmp_path / "stage1" / "step_2").iterdir()}
