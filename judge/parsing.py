@@ -35,6 +35,7 @@ _LONGEST_NAME = 40  # characters
 _LONGEST_COMPOSED = 1000  # characters
 _CHOICE = re.compile(r"\A(?:\(?([A-Za-z])\)|\[([A-Za-z])\])\Z")
 _TICKED = re.compile(r"\A`([^`\\]*)`\Z")
+_LOOSE = re.compile(r" (?=[!-/:-@[-^`{-~])|(?<=[!-/:-@[-^`{-~]) (?<!, (?=\d{3}(?!\d)))")  # 1, 234 is not 1,234
 _QUOTED = re.compile(r"\A'([^']*)'\Z")
 _STRAIGHT = str.maketrans("‘’“”", "''\"\"")
 FULL_STOP = re.compile(r"(?<=[\w)\]}$])\.\Z")
@@ -203,10 +204,9 @@ def _composed(text: str) -> str:
 def same_answer(a: str, b: str) -> bool:
     """True if two extracted answers agree: neither is blank, and they are equal as numbers, or else up to case.
 
-    Two empty extractions never match, nor do two of which one has special characters that the other lacks. Wrappers
-    that `peel` removes are ignored, and so are backticks, the quotes and the full stop of a text, the brackets of `(B)`
-    and `[B]`, repeated blanks, and a unit that only one of the two names: 18 dollars are 18, but not 18 cents, and 18
-    apples are not 18 oranges. Curly quotes equal straight ones.
+    Two empty extractions never match, nor do two of which one has special characters that the other lacks. Ignored are
+    wrappers that `peel` removes, backticks, quotes (curly or straight) and the full stop of a text, the brackets of
+    `(B)` and `[B]`, blanks repeated or next to a sign, and a unit that only one names: 18 dollars are 18, not 18 cents.
     """
     if special_characters(a) != special_characters(b):
         return False
@@ -223,7 +223,7 @@ def same_answer(a: str, b: str) -> bool:
 
 def _plain_text(text: str) -> str:
     text = " ".join(_composed(text).translate(_STRAIGHT).split())
-    text = _QUOTED.sub(r"\1", text.strip('"'))
+    text = _QUOTED.sub(r"\1", _LOOSE.sub("", text.strip('"')))
     return _CHOICE.sub(r"\1\2", FULL_STOP.sub("", text))
 
 

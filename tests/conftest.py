@@ -54,6 +54,7 @@ LONGEST = (  # test_*.py
 long = pytest.mark.skipif(not WHOLE, reason="long: WHOLE=1 runs it, as .ci/run does")
 
 
+@pytest.hookimpl(optionalhook=True)  # of xdist, which -p no:xdist leaves out
 def pytest_xdist_auto_num_workers(config):
     """Returns one process more than there are cores: a third of the time the tests wait for other processes."""
     return (os.cpu_count() or 1) + 1
