@@ -5,6 +5,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
@@ -136,6 +137,17 @@ def test_make_lists_every_target():
         "speedrun", "data", "test", "setup", "setup-vllm", "smoke", "smoke-real", "report", "lint", "clean", "help",
     }  # fmt: skip
     assert all(f"`{target}`" in RUNNING or f"make {target}" in RUNNING for target in targets - {"help"})
+
+
+def test_what_is_claimed_of_tiny_models_is_trained_on_cores_in_float32():
+    """A GPU would take bfloat16, and repeat none of the figures."""
+    configs = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in (ROOT / "configs").glob("tiny_*.yaml")]
+    dtypes = [config["model"].get("dtype") for config in configs if "model" in config]
+    assert len(dtypes) > 10 and set(dtypes) == {"float32"}
+    hidden = re.search(r"^([\w -]+): export CUDA_VISIBLE_DEVICES =$", (ROOT / "Makefile").read_text(), re.MULTILINE)[1]
+    assert {"demo", "demo-selfplay", "demo-distill", "demo-puzzles", "sweep", "sweep-recipes", "speedrun"} == set(
+        hidden.split()
+    )
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
