@@ -229,12 +229,12 @@ def math(prediction: str, target: str) -> bool:
     If one of the two states a number, the other must state it, too: `2 + 3` and `\sqrt{25}`, which may stand in the
     question, do not match 5, while `x = 5` does. Lists, tuples and matrices are compared element by element. Formulae
     need not be simplified, but the prediction must be worked out as much as the target is: an integral, a sum over k, a
-    binomial, a product or power of numbers, an exact quotient of integers (`\frac{6x}{3}`), or a sum of constants does
-    not match where the target has none, nor does `x\sqrt{x}` match `x^{3/2}`, one term with fewer letters. Decimals are
-    exact: `0.3333333x` is not `\frac{x}{3}`. A comma within a formula separates elements, not thousands. Angle brackets
-    are their own. Different units are not equal. `2 < x < 3` is `(2, 3)`, and `x = 2 or
-    x = 3`, `2 and 3` and `\{2, 3\}` are one set, not the point `(2, 3)`. A ratio, a time, a date, a range or a numeral
-    of another base equals only its own text.
+    binomial, a product or power of numbers, an exact quotient of integers (`\frac{6x}{3}`), a sum or a function of
+    constants (`\ln 2 + \ln 5`, `\sin\frac{\pi}{3}`) does not match where the target has none, nor does a sum match one
+    term, or `x\sqrt{x}` match `x^{3/2}`, one with fewer letters. Decimals are exact: `0.3333333x` is not
+    `\frac{x}{3}`. A comma within a formula separates elements, not thousands. Angle brackets are their own. Different
+    units are not equal. `2 < x < 3` is `(2, 3)`, and `x = 2 or x = 3`, `2 and 3` and `\{2, 3\}` are one set, not the
+    point `(2, 3)`. A ratio, a time, a date, a range or a numeral of another base equals only its own text.
 
     Formulae of more than 500 characters and those that exceed the child's limits are not equal. Letters alone are
     compared as words: as products of symbols, east would equal seat. Raises ConfigError without math-verify.
@@ -403,8 +403,8 @@ def _is_less_done(answer: str, gold: str) -> bool:
         return True
     counted = [_PRODUCT, _POWER]
     if not _LETTER.search(_NO_LETTER.sub("", answer + gold)):  # constants
-        counted += [_SUM, _POWER_OF_GROUP, _BAR]
         used, wanted = ({*_FUNCTION.findall(text.replace(r"\ln", r"\log"))} for text in (answer, gold))
+        counted += [_POWER_OF_GROUP, _BAR, *[_SUM] * (used == wanted)]  # surds for a cosine are more worked out
         if not used <= wanted:
             return True
     elif not _SUM.search(gold) and not _FUNCTION.search(gold) and not _RELATION.search(answer + gold):  # one term
