@@ -36,6 +36,14 @@ def test_shell_scripts(script):
     checked("shellcheck", script)
 
 
+def test_rented_machines_have_what_a_gpu_needs():
+    """Triton compiles against the headers of Python; slabs that come and go would leave holes in the GPU's memory."""
+    assert {"build-essential", "python3-dev"} <= set(SKY["setup"].split())
+    expandable = "PYTORCH_CUDA_ALLOC_CONF"
+    assert SKY["envs"][expandable] == "expandable_segments:True"
+    assert all(f"{expandable}=" in (DEPLOY / name).read_text(encoding="utf-8") for name in ("Dockerfile", "slurm.sh"))
+
+
 @pytest.mark.parametrize("part", ["setup", "run"])
 def test_the_shell_in_the_sky_file(part):
     variables = "".join(f': "${{{name}:=}}"\n' for name in {**SKY["envs"], **SKY["secrets"]})
