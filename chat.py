@@ -143,7 +143,9 @@ class Conversation:
             if prompt.review:
                 verdict = prompt.review.verdict(completion, text)
             else:
-                verdict = judge([text], [row], [prompt.question], [completion.finished])[0] if judge else UNJUDGED
+                verdict = UNJUDGED
+                if judge:
+                    verdict = judge([prompts.judged(text)], [row], [prompt.question], [completion.finished])[0]
             yield {
                 "turn": f"{role_of(prompt.review)}{prompt.attempt}", "asked": question, "text": text,
                 "right": verdict.match if judge and verdict.scored else None, "finished": completion.finished,
@@ -152,10 +154,14 @@ class Conversation:
             if number == len(budgets) or following is None:
                 return
             question = following.feedback or settings.self_correction
-            if settings.feedback == "self" and prompts.feedback:
+            if getattr(settings, "feedback", "") == "self" and prompts.feedback:
                 question = prompts.feedback.ask if following.review else prompts.feedback.then
             seen = unseen.sub("", text).strip() if unseen else text
-            messages = [*messages, {"role": "assistant", "content": seen}, {"role": "user", "content": question}]
+            messages = [
+                *messages,
+                {"role": "assistant", "content": seen},
+                {"role": prompts.follows_as, "content": question},
+            ]
             prompt = following
 
 

@@ -42,7 +42,7 @@ from lib.core.interrupts import BEAT, GRACE, TICK, Interrupts, told_late, told_s
 from lib.core.killable import in_daemon_thread
 from lib.generators.openai import RemoteModel, all_of, described
 from lib.generators.progress import CollectionProgress
-from lib.generators.protocol import ChatGenerator, ReplyError
+from lib.generators.protocol import ReplyError
 from lib.generators.reply_cache import CachedGenerator, ReplyCache, key_of, seed_of
 from lib.generators.selection import Entry, lines, rollouts, select
 from lib.rewards.judge import Judge, prepare
@@ -55,7 +55,7 @@ from lib.run.tracking import Tracker
 from lib.text.chats import text_of
 from lib.text.data import load_splits
 from lib.text.templates import system_notes
-from lib.tools.loop import Episode, ToolLoop
+from lib.tools.loop import Episode, ToolLoop, make_loop
 from lib.tools.toolbox import Toolbox
 
 STREAMS = ("rollouts", "failures")
@@ -198,7 +198,7 @@ def show_prompt(config: CollectConfig, messages: list[dict[str, Any]], screen: S
             template = load_template(config)
         except ConfigError as error:
             screen.warn(f"the prompt is shown without the chat template: {error}")
-    loop = make_loop(config, None, Toolbox(config.tools, None), template)
+    loop = make_loop(None, config.sampling, Toolbox(config.tools, None), template)
     messages = loop.prompt(messages)
     if template:
         screen.say(f"the first prompt, as the chat template writes it:\n{template.render(messages, loop.schemas())}")
@@ -229,7 +229,7 @@ async def collect(
         toolbox = await stack.enter_async_context(contextlib.aclosing(Toolbox(config.tools, pages)))
         toolbox.prepare()
         generator = await stack.enter_async_context(answering(config, progress.screen))
-        loop = make_loop(config, generator, toolbox, None if config.server else generator.template)
+        loop = make_loop(generator, config.sampling, toolbox, None if config.server else generator.template)
         log.write_config(dump(config), now=False)  # a run that cannot start leaves nothing behind
         judges = asyncio.Semaphore(config.sandbox.workers or cores())  # tools need the sandbox, too
         verdict = partial(judge_aside, judge, judges, config, progress.screen, interrupts)
@@ -270,17 +270,6 @@ async def answering(config: CollectConfig, screen: Screen) -> AsyncIterator[Any]
 
         async with load_local(config, screen.say) as local:
             yield local
-
-
-def make_loop(
-    config: CollectConfig, generator: ChatGenerator | None, toolbox: Toolbox, template: Any | None
-) -> ToolLoop:
-    """Builds the tool loop with the config's protocol; `auto` is json if a local chat template knows no tools."""
-    protocol: str = config.tools.protocol
-    if protocol == "auto":
-        protocol = "native" if template is None or template.knows_tools else "json"
-    role = "tool" if template and toolbox and template.knows_results else "user"
-    return ToolLoop(generator, config.sampling, toolbox, protocol, role)
 
 
 async def run_job(

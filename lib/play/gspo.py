@@ -33,6 +33,8 @@ from lib.rl.checks import form_of
 from lib.rl.credit import (
     Credit,
     advantages_of,
+    along,
+    chains_of,
     credit_of,
     in_minibatches,
     is_counted,
@@ -92,8 +94,9 @@ class GspoRun:
         self.accelerator, self.progress, self.step = session.accelerator, session.progress, session.step
         self.steps, self.loss = stage.steps, policy_loss_of(config)
         reads_reference = train.beta > 0 and train.kl != "k1_in_reward"
+        turns = ("", *(f"turn{number + 1}" for number in range(1, len(config.budgets))))
         self.objective = Objective(
-            self.loss, train.kl, reads_reference=reads_reference, correction=train.sampler_correction
+            self.loss, train.kl, reads_reference=reads_reference, turns=turns, correction=train.sampler_correction
         )
         self.scoreboard, self.frontier = Scoreboard(), Frontier()
         self.curriculum = Curriculum(config.curriculum, task.train, config.seed)
@@ -191,21 +194,28 @@ class GspoRun:
 
     def credit(self, games: list[Game], retries: list[Group]) -> Credit:
         """Computes advantages within groups, and selects the answers to train in each optimizer step."""
-        config, train = self.config, self.config.train
-        step_nodes = nodes([*(game.group for game in games), *retries])
-        rewards = [reward for game in [*games, *map(Game, retries)] for reward in rewards_of(game, config)]
-        counts = [is_counted(answer, train.mask_truncated) for node in step_nodes for answer in node.group.answers]
+        config, train, turns = self.config, self.config.train, len(self.config.budgets)
+        games = [*games, *map(Game, retries)]
+        step_nodes = nodes(game.tree for game in games)
+        firsts, chains = [node for node in step_nodes if node.parent is None], chains_of(step_nodes)
+        rewards = [reward for game in games for reward in rewards_of(game, config)]  # of last answers, by chain
+        counts = [is_counted(answer, train.mask_truncated) for game in games for answer in game.group.answers]
         in_reward = train.kl == "k1_in_reward"
         has_penalties = in_reward and train.beta > 0
-        penalties = kl_in_reward(self.policy, step_nodes, (train.beta,), self.step.batches) if has_penalties else None
-        peers = peers_of(step_nodes)
-        advantage = advantages_of(self.loss.advantage, peers, rewards, counts, self.accelerator, penalties)
-        credit = credit_of(step_nodes, advantage, counts, (train.beta * (not in_reward),), self.accelerator.device)
+        penalties = None
+        if has_penalties:
+            by_answer = kl_in_reward(self.policy, step_nodes, (train.beta,) * turns, self.step.batches)
+            penalties = [sum(by_answer[number] for number in chain) for chain in chains]
+        advantage = advantages_of(self.loss.advantage, peers_of(firsts), rewards, counts, self.accelerator, penalties)
+        advantage, counts = along(chains, advantage), along(chains, counts)
+        kl_weights = (train.beta * (not in_reward),) * turns
+        credit = credit_of(step_nodes, advantage, counts, kl_weights, self.accelerator.device)
         if self.distiller:
             credit = with_teacher(credit, self.distiller.begin(step_nodes, counts), config.distill.reward_weight)
         if train.resample_rounds:
             credit = without_idle_trees(credit)
-        credit = with_token_weights(credit, self.loss.length_norm, config.budgets, self.accelerator)
+        norm, ones = self.loss.length_norm, (1,) * turns
+        credit = with_token_weights(credit, norm, config.budgets, self.accelerator, ones, by_turn=False)
         if train.minibatches > 1:
             credit = in_minibatches(credit, train.minibatches, self.accelerator)
         return credit
@@ -244,7 +254,8 @@ class GspoRun:
             arguments = self.policy, task.prompts, prompts, task.judge, sampling
             return play(*arguments, generator, opponent, EVALUATION, *how)
 
-        games = in_parts(answer, rows, settings.seed, self.policy.device, self.accelerator, samples, on_progress)
+        most = samples * len(self.config.budgets)
+        games = in_parts(answer, rows, settings.seed, self.policy.device, self.accelerator, most, on_progress)
         self._log_texts(when, self._texts(games, opponent), temperature=settings.temperature, **part)
         answers = answers_of([game.group for game in games], self.accelerator)
         results = collect([game.result for game in games if opponent], self.accelerator)
@@ -304,7 +315,8 @@ class GspoRun:
 
     def _log_unsolved(self, groups: list[Group]) -> None:
         """Logs the reward's explanation for the first answer to each prompt that the policy did not solve."""
-        texts, rows = [group.answers[0].text for group in groups], [group.prompt.row for group in groups]
+        texts = [self.task.prompts.judged(group.answers[0].text) for group in groups]
+        rows = [group.prompt.row for group in groups]
         reasons = zip(groups, self.task.judge.explain(texts, rows), strict=True)
         failures = [{"prompt": group.prompt.question, "failed": reason} for group, reason in reasons if reason]
         for row in collect(failures, self.accelerator):
@@ -324,7 +336,8 @@ class GspoRun:
 
     def _note_outcomes(self, games: list[Game], credit: Credit, row: dict[str, Any]) -> None:
         if self.curriculum.reads_outcomes:
-            outcomes = zip(outcomes_of([game.group for game in games], credit), games, strict=True)
+            ends = [replace(node, group=node.group.ends()) for node in credit.nodes if node.parent is None]
+            outcomes = zip(outcomes_of([game.group for game in games], replace(credit, nodes=ends)), games, strict=True)
             outcomes = [outcome._replace(opponent_is_right=game.opponent.is_right) for outcome, game in outcomes]
             self.curriculum.note(collect(outcomes, self.accelerator))
         row |= self.curriculum.numbers()
@@ -335,11 +348,12 @@ class GspoRun:
 
     def _measure_step(self, games: list[Game], credit: Credit, row: dict[str, Any]) -> None:
         """Adds the metrics of a step's answers, over all processes, without retries."""
-        thinking, tokenizer = self.config.generation.thinking, self.task.tokenizer
+        thinking, tokenizer, judged = self.config.generation.thinking, self.task.tokenizer, self.task.prompts.judged
         formats = [self.task.judge.format_of(game.group.prompt.row) for game in games]
         answers = [
             numbers_of(answer, thinking, tokenizer)
-            | form_of(format, answer.text, answer.verdict.well_formed, answer.verdict.match)
+            | form_of(format, judged(answer.text), answer.verdict.well_formed, answer.verdict.match)
+            | ({"tool_calls": float(len(answer.earlier))} if self.config.tools.names else {})
             for game, format in zip(games, formats, strict=True)
             for answer in game.group.answers
         ]

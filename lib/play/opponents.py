@@ -10,6 +10,7 @@ import random
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import pstdev
 from typing import Any
 
@@ -47,10 +48,15 @@ class OpponentAnswer:
 
 @dataclass(frozen=True)
 class Game:
-    """A group, and the opponent's answer to its prompt."""
+    """The policy's answers to a prompt, and the opponent's."""
 
-    group: Group
+    tree: Group  # with what follows calls of tools
     opponent: OpponentAnswer = OpponentAnswer()
+
+    @cached_property
+    def group(self) -> Group:
+        """Returns the prompt with the last answer of each chat."""
+        return self.tree.ends()
 
     @property
     def outcome(self) -> str | None:

@@ -24,7 +24,8 @@ def _example(facts: RunFacts) -> Iterator[str]:
     prompt = prompts.prompt(row)
     yield f"[prompt: {len(prompt.ids)} tokens, masked]"
     yield prompts.tokenizer.decode(prompt.ids)
-    yield f">>> an answer, at most {config.generation.most_tokens} tokens <<<"
+    often = f" in each of {len(config.budgets)} turns" if config.tools.names else ""
+    yield f">>> an answer, at most {config.generation.most_tokens} tokens{often} <<<"
     if config.teacher:
         values = {**row, "question": prompt.question, "hint": "(THE HINT)"}
         hinted = with_last_content(prompt.messages, filled(config.prompts.hinted, values, "prompts.hinted"))

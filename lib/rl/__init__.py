@@ -5,6 +5,7 @@ prompts       the prompts of an example, token in and token out
 hints         a teacher's hints, cleaned for showing, or dropped
 feedback/     the shelf: the user's message between two attempts
 corrections   the prompts of several attempts: each continues the one before it
+tool_prompts  the prompts of chats in which the policy calls tools
 tree          groups of answers to a prompt, and of answers to what follows an answer: sampled, judged
 batching      a tree as sequences that score every answer once, in micro-batches
 teachers      models whose distributions are distilled, and whether they can be

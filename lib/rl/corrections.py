@@ -16,17 +16,14 @@ from lib.core.config import Generation, Prompts
 from lib.core.errors import ConfigError
 from lib.core.registry import did_you_mean
 from lib.rl.feedback.contract import Feedback, JudgedAnswer
-from lib.rl.prompts import NOT_DRAWN, Choice, Prompt, columns_of, filled
+from lib.rl.prompts import NOT_DRAWN, Choice, Prompt, TemplateRenderer, columns_of, continued
 from lib.rl.reviews import RIGHT, Review, review_of
-from lib.text.templates import Outside, render, with_system
 
 # where the prompt already opens the block, an answer starts within it
 THINK_BLOCK = re.compile(r"\A(?:(?!<think>).)*</think>|<think>.*?(?:</think>|$)", re.DOTALL)
-PLACEHOLDER = "REMATCH ATTEMPT ONE"  # stands for attempt 1, to find what the template writes around it
-CUT = " ... "  # stands for the middle of a feedback that is too long
 
 
-class CorrectionPrompts:
+class CorrectionPrompts(TemplateRenderer):
     """Renders rows with one tokenizer. Raises ConfigError at construction if the two prompts cannot work."""
 
     def __init__(
@@ -34,20 +31,15 @@ class CorrectionPrompts:
         feedback: Feedback | None = None, stop: str = "never",
     ):  # fmt: skip
         """Without `feedback`, all attempts after the first are asked for by `prompts.self_correction`."""
-        self.tokenizer = tokenizer
-        self.feedback, self.stop = feedback, stop
-        self.prompts = prompts
-        self.limits = limits
-        self.template_kwargs = template_kwargs or {}
-        self.outside = Outside(tokenizer, self.template_kwargs)
+        super().__init__(tokenizer, template_kwargs or {}, prompts)
+        self.feedback, self.stop, self.limits = feedback, stop, limits
         texts = {name: getattr(prompts, name) for name in ("system", "user", "self_correction")}
         self.outside.refuse_controls({f"prompts.{name}": text for name, text in texts.items()})
-        self.retry_ids = self._after_attempt(prompts.self_correction)
+        self.retry_ids = self.between(prompts.self_correction)
         self.longest_retry = len(self.retry_ids)  # most tokens between an answer and the next one
         if feedback is not None and prompts.reviewed_by:  # the message is known, and must not be cut
             self.outside.refuse_controls({"prompts.self.ask": prompts.self.ask})
-            request = filled(prompts.self.ask, {"self_correction": prompts.self_correction}, "prompts.self.ask")
-            self.longest_retry = max(self.longest_retry, len(self._after_attempt(request)))
+            self.longest_retry = max(self.longest_retry, len(self.between(feedback.ask)))
         elif feedback is not None:
             self.longest_retry += prompts.feedback_tokens
         room = limits.max_prompt_length_attempt2 - limits.max_prompt_length_attempt1 - self.longest_retry
@@ -110,8 +102,8 @@ class CorrectionPrompts:
         turn, message = prompt.turn + 1, ""
         retry = self.retry_ids
         if feedback is not None:
-            message = self._fitting(feedback)
-            retry = self._after_attempt(message)
+            message = self.fitting(feedback, self.longest_retry)
+            retry = self.between(message)
         logged_feedback = "" if self.prompts.reviewed_by else message  # the same after all attempts
         attempt = prompt.attempt + (review is None)
         prompt = replace(prompt, attempt=attempt, turn=turn, review=review, feedback=logged_feedback)
@@ -122,10 +114,7 @@ class CorrectionPrompts:
         if len(completion.ids) > room:
             ids = prompt.ids + _without_middle(completion.text_ids(), room) + retry
             return replace(prompt, ids=ids, continues=False, cut=True)
-        if completion.finished and completion.ids[-1] == retry[0]:  # the sampled end token closes the turn already
-            retry = retry[1:]
-        ids = prompt.ids + completion.ids + retry
-        return replace(prompt, ids=ids, continues=True, cut=False)
+        return replace(prompt, ids=continued(prompt, completion, retry), continues=True, cut=False)
 
     def longest_next(self, tokens: int, turn: int) -> int:
         """Returns the most tokens of the prompt of a turn, after `tokens` tokens of earlier prompt and answer."""
@@ -148,30 +137,9 @@ class CorrectionPrompts:
         answers = reviews * self.prompts.self.max_new_tokens + (between - reviews) * limits.max_new_tokens_attempt2
         return limits.max_prompt_length_attempt2 + answers + between * self.longest_retry
 
-    def _after_attempt(self, message: str) -> list[int]:
-        """Returns the ids between an answer and the next one, if the user says `message`."""
-        return self._encode(self._around_attempt1(self._turns("QUESTION"), message)[1])
-
-    def _fitting(self, feedback: str) -> str:
-        """Returns a feedback without control tokens and, if it has too many tokens, without its middle."""
-        # the mark of attempt 1 must stand in one place, and a program may print what it likes
-        text = self.outside.harmless(feedback.replace(PLACEHOLDER, PLACEHOLDER.lower()))
-        ids = self._encode(text)
-        most = len(ids)
-        while (beyond := len(self._after_attempt(text)) - self.longest_retry) > 0 and most:
-            most = max(0, most - beyond)  # again, where what is put together anew has more tokens than its parts
-            head, tail = most - most // 2, most // 2
-            text = self.tokenizer.decode(ids[:head]) + CUT + self.tokenizer.decode(ids[len(ids) - tail :])
-            text = self.outside.harmless(text)
-        return text
-
     def question(self, row: dict) -> str:
         """Returns the text of the user's first turn."""
         return self.prompts.user.format_map(row)
-
-    def text(self, completion: Completion) -> str:
-        """Decodes a completion without its end token; other special tokens stay visible to the judge."""
-        return self.tokenizer.decode(completion.text_ids(), skip_special_tokens=False)
 
     def messages(self, row: dict) -> list[dict]:
         """Returns the messages built from a row."""
@@ -204,21 +172,6 @@ class CorrectionPrompts:
                 )
         return self._turns(self.question(row))
 
-    def _turns(self, user: str) -> list[dict]:
-        return with_system([{"role": "user", "content": self.outside.harmless(user)}], self.prompts.system)
-
-    def _around_attempt1(self, first: list[dict], message: str) -> tuple[str, str]:
-        """Returns the template's text before and after attempt 1 in a chat that goes on with `message`."""
-        correction = {"role": "user", "content": message}
-        rendered = self._render([*first, {"role": "assistant", "content": PLACEHOLDER}, correction])
-        before, mark, after = rendered.rpartition(PLACEHOLDER)
-        if not mark:
-            raise ConfigError(
-                "model.chat_template: it drops earlier assistant turns, so attempt 2 would not see attempt 1; "
-                "give another template"
-            )
-        return before, after
-
     def _rendered_anew(self, row: dict, answer: Completion, message: str) -> tuple[list[int], bool]:
         """Returns the chat with an answer as the history mode leaves it, and whether its middle was cut out."""
         text = self.tokenizer.decode(answer.text_ids(), skip_special_tokens=True)  # or one might end a turn in there
@@ -226,18 +179,12 @@ class CorrectionPrompts:
             text = THINK_BLOCK.sub("", text)
         else:
             text = text.replace("<think>", "").replace("</think>", "")
-        before, after = self._around_attempt1(self._first_messages(row), message)
+        before, after = self._around_answer(self._first_messages(row), message)
         text = self.outside.harmless(text.strip())  # it may have spelled a control token, letter by letter
         head, middle, tail = self._encode(before), self._encode(text), self._encode(after)
         room = self.limits.max_prompt_length_attempt2 - len(head) - len(tail)
         cut = len(middle) > room
         return head + (_without_middle(middle, room) if cut else middle) + tail, cut
-
-    def _render(self, messages: list[dict]) -> str:
-        return render(self.tokenizer, messages, self.template_kwargs)
-
-    def _encode(self, text: str) -> list[int]:
-        return self.tokenizer(text, add_special_tokens=False)["input_ids"]
 
 
 def _without_middle(ids: list[int], room: int) -> list[int]:

@@ -62,10 +62,10 @@ class Credit:
         return self.start[batch.answer] + batch.token
 
     def notes(self) -> dict[int, dict[str, Any]]:
-        """Returns the fields of generations.jsonl with each answer's advantage, by the `id()` of the answer."""
+        """Returns the fields of generations.jsonl with each answer's advantage, by the `id()` of its completion."""
         answers = [answer for node in self.nodes for answer in node.group.answers]
         advantages = zip(answers, self.advantage.tolist(), strict=True)
-        return {id(answer): {"advantage": round(advantage, 5)} for answer, advantage in advantages}
+        return {id(answer.completion): {"advantage": round(advantage, 5)} for answer, advantage in advantages}
 
     def learned_in(self, part: list[Node]) -> list[int]:
         """Returns the numbers of a minibatch's answers that have a gradient."""
@@ -84,6 +84,22 @@ def is_counted(answer: Answer, mask_truncated: bool) -> bool:
 def overlong_penalty(length: int, budget: int, buffer: int) -> float:
     """Returns 0 up to `budget - buffer` tokens, falling linearly to -1 at `budget` (DAPO, arXiv 2503.14476, eq. 13)."""
     return min(0.0, max(-1.0, (budget - buffer - length) / buffer)) if buffer else 0.0
+
+
+def chains_of(nodes: list[Node]) -> list[list[int]]:
+    """Returns for each first answer its number and those of all answers that go back to it."""
+    chains: dict[int, list[int]] = {}  # by number of any of its answers
+    for node in nodes:
+        for number in node.numbers:
+            chains[number] = chains.get(node.parent, [])
+            chains[number].append(number)
+    return [chains[number] for node in nodes if node.parent is None for number in node.numbers]
+
+
+def along(chains: list[list[int]], values: list[Any]) -> list[Any]:
+    """Returns the value of a chain for each of its answers, by number; `values` are by chain."""
+    by_number = {number: value for chain, value in zip(chains, values, strict=True) for number in chain}
+    return [by_number[number] for number in sorted(by_number)]
 
 
 # -- advantages
@@ -274,20 +290,22 @@ def credit_of(
 
 
 def with_token_weights(
-    credit: Credit, norm: str, budgets: tuple[int, ...], accelerator: Accelerator, below: tuple[int, ...] = (1,)
-) -> Credit:
+    credit: Credit, norm: str, budgets: tuple[int, ...], accelerator: Accelerator, below: tuple[int, ...] = (1,),
+    by_turn: bool = True,
+) -> Credit:  # fmt: skip
     """Weighs tokens by length, and answers by the last answers below them; counts the latter, of full trees.
 
     `budgets`, in tokens, and `below`, the last answers below an answer of a full tree, are by turn. An answer weighs as
     much where nothing follows it: if a right attempt that ends its chat weighed less than a wrong one, the gradient
-    would be biased.
+    would be biased. `by_turn`: `token` makes tokens of a turn count the same; else those of all turns.
     """
     # an attempt 1 counts once for each of its K2 revisions, as if every pair had been sampled alone: the loss is
     # 1 / (P K1 K2) times the sum over answers of `below` * length weight * loss of the answer
     weight = torch.zeros_like(credit.weight)
     for turn, (budget, leaves) in enumerate(zip(budgets, below, strict=True), start=1):
         in_turn = credit.turn == turn
-        lengths = collect((credit.length * credit.counts)[credit.in_means & in_turn].tolist(), accelerator)
+        alike = credit.in_means & in_turn if by_turn else credit.in_means
+        lengths = collect((credit.length * credit.counts)[alike].tolist(), accelerator)
         lengths = torch.tensor(lengths, dtype=weight.dtype, device=weight.device)
         weight[in_turn] = leaves * length_weights(norm, credit.length[in_turn], budget, lengths)
     roots = sum(collect([int((credit.in_means & (credit.turn == 1)).sum())], accelerator))
@@ -335,10 +353,8 @@ def kl_sampled(credit: Credit, share: float, generator: torch.Generator, acceler
     probability `share` and weighted by its inverse (Horvitz and Thompson 1952), so that the expected gradient is
     unchanged.
     """
-    first: list[int] = []  # by answer: the number of the first answer that it goes back to
-    for node in credit.nodes:
-        first += [number if node.parent is None else first[node.parent] for number in node.numbers]
-    branch = torch.tensor(first, device=credit.tree.device).unique(return_inverse=True)[1]
+    chains = chains_of(credit.nodes)
+    branch = torch.tensor(along(chains, list(range(len(chains)))), device=credit.tree.device)
     is_paid = sum_by(credit.has_signal.long(), branch) > 0
     before, total = before_mine(len(is_paid), accelerator)
     drawn = torch.rand(total, generator=generator, device=branch.device)[before:][: len(is_paid)] < share

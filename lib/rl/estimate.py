@@ -61,7 +61,7 @@ def load_of_groups(config: SelfPlayConfig, shares: bool, prompt: int, held_out: 
         prompt + together * gen.most_tokens, prompts * train.group_size // together, train.micro_batch_tokens
     )
     rows = _rows(config, held_out, train.batch_size * train.group_size)
-    return Load(rows, prompt + gen.most_tokens, tokens, sequences * together * gen.most_tokens)
+    return Load(rows, prompt + gen.most_tokens, tokens, sequences * together * sum(config.budgets))
 
 
 def _rows(config: ScoreConfig | SelfPlayConfig, held_out: int, trained: int) -> int:

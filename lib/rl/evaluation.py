@@ -85,6 +85,7 @@ def evaluate(
         lambda part, *how: sample(policy, prompts, [prompts.prompt(row) for row in part], judge, sampling, *how),
         rows, seed, policy.device, accelerator, sum(accumulate(sampling.copies, mul)), on_progress,
     )  # fmt: skip
+    trees = [tree.ends() for tree in trees] if attempts == 1 else trees
     return answers_of(trees, accelerator, attempts or len(sampling.copies)), trees
 
 
@@ -139,14 +140,14 @@ def standing(path: Sequence[tuple[Group, Answer]], attempts: int) -> list[Answer
 def _numbers(path: tuple[tuple[Group, Answer], ...], attempts: int) -> tuple:
     prompt, answers = path[0][0].prompt, standing(path, attempts)
     verdicts = [answer.verdict for answer in answers]
-    completions = [answer.completion for answer in attempts_in(path)]
-    missing = attempts - len(completions)
+    written = attempts_in(path)
+    missing = attempts - len(written)
     return (
         key_of(prompt.messages or prompt.ids),
         [verdict.match for verdict in verdicts],
         [verdict.reward for verdict in verdicts],
-        [len(completion.ids) for completion in completions] + [0] * missing,
-        [not completion.finished for completion in completions] + [False] * missing,
+        [answer.length for answer in written] + [0] * missing,
+        [not answer.completion.finished for answer in written] + [False] * missing,
         [verdict.well_formed for verdict in verdicts],
         attempts > 1 and not verdicts[-1].unchanged_from(verdicts[-2]),
         not all(verdict.scored for verdict in verdicts),

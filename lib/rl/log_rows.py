@@ -11,7 +11,7 @@ from lib.core.stats import percentiles
 from lib.rl.prompts import question_of
 from lib.rl.tree import Answer, Group, paths
 
-Notes = Mapping[int, dict[str, Any]]  # by `id()` of an answer that is trained: advantage, tokens (lib/rl/tokens.py)
+Notes = Mapping[int, dict[str, Any]]  # by `id()` of a completion that is trained: advantage, tokens (lib/rl/tokens.py)
 NO_NOTES: Notes = {}
 LONGEST_TEXT = 20_000  # characters of a text in generations.jsonl; a server may write megabytes at every step
 
@@ -63,10 +63,17 @@ def _text_of(answer: Answer, notes: Notes) -> dict[str, Any]:
         "reward": verdict.components,
         **({"about": verdict.about} if verdict.about else {}),
         **({"malformed": verdict.malformed} if verdict.malformed else {}),
-        "length": len(answer.completion.ids),
+        "length": answer.length,
         "finished": answer.completion.finished,
-        **notes.get(id(answer), {}),
+        **notes.get(id(answer.completion), {}),
+        **({"calls": [_call_of(call, notes) for call in answer.earlier]} if answer.earlier else {}),
     }
+
+
+def _call_of(answer: Answer, notes: Notes) -> dict[str, Any]:
+    """Returns an answer with calls of tools, and what these gave."""
+    notes = notes.get(id(answer.completion), {})
+    return {"text": answer.text, "result": answer.following.prompt.feedback, **notes}
 
 
 def numbers_of(
@@ -77,7 +84,7 @@ def numbers_of(
     numbers = {
         "reward": verdict.reward if verdict.scored else None,
         "acc": float(verdict.match) if verdict.scored else None,
-        "length": float(len(answer.completion.ids)),
+        "length": float(answer.length),
         "truncated": float(not answer.completion.finished),
         "unscored": float(not verdict.scored),
         "well_formed": float(verdict.well_formed),

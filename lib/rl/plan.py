@@ -123,10 +123,10 @@ def work_of_score(config: ScoreConfig, left: Remaining, held_out: HeldOut) -> It
 
 def work_of_selfplay(config: SelfPlayConfig, left: Remaining, held_out: HeldOut, rows: int) -> Iterator[Work]:
     """Yields the completions of the policy, the most of opponent and teacher, and those of the evaluations."""
-    train, most = config.train, config.generation.most_tokens
+    train, most, turns = config.train, sum(config.budgets), len(config.budgets)
     prompts = sum(stage.steps * stage.batch_size for stage in left.stages)
     policy = prompts * train.group_size
-    yield Work(f"{counted(sum(left.steps.values()), 'step')}{_resampled(train)}:", policy, policy * most)
+    yield Work(f"{counted(sum(left.steps.values()), 'step')}{_resampled(train)}:", policy * turns, policy * most)
     drawn = prompts * (1 + train.resample_rounds)
     if opponent := config.opponent:
         is_fixed = opponent.server or not opponent.snapshots.every_steps  # then it answers each prompt once per run
@@ -143,7 +143,7 @@ def work_of_selfplay(config: SelfPlayConfig, left: Remaining, held_out: HeldOut,
         if hint.train != "distill":
             yield Work("retries under its hints: about", retries, retries * most)
     sampled = sum(answers(config, when, held_out) for when in left.evaluations)
-    yield Work(f"{counted(len(left.evaluations), 'evaluation')}:", sampled, sampled * most)
+    yield Work(f"{counted(len(left.evaluations), 'evaluation')}:", sampled * turns, sampled * most)
 
 
 def _resampled(train: TrainLoop) -> str:

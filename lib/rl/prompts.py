@@ -23,6 +23,8 @@ class Choice(NamedTuple):
 
 
 NOT_DRAWN = Choice(-1)
+PLACEHOLDER = "REMATCH ATTEMPT ONE"  # stands for an answer, to find what the template writes around it
+CUT = " ... "  # stands for the middle of a message that is too long
 
 
 @dataclass(frozen=True)
@@ -95,19 +97,80 @@ def with_last_content(messages: list[dict[str, Any]], text: str) -> list[dict[st
     return [*messages[:-1], {**messages[-1], "content": text}]
 
 
-class ChatRenderer:
+class TemplateRenderer:
+    """Renders chats by a tokenizer's template, and what the template writes between two answers."""
+
+    follows_as = "user"  # the role of the message after an answer
+
+    def __init__(self, tokenizer: Any, template_kwargs: dict[str, Any], prompts: Any):
+        self.tokenizer, self.template_kwargs, self.prompts = tokenizer, template_kwargs, prompts
+        self.outside = Outside(tokenizer, template_kwargs)
+
+    def text(self, completion: "Completion") -> str:
+        """Decodes a completion without its end token; other special tokens stay visible to the judge."""
+        return self.tokenizer.decode(completion.text_ids(), skip_special_tokens=False)
+
+    def judged(self, text: str) -> str:
+        """Returns what is judged of an answer's text."""
+        return text
+
+    def between(self, message: str) -> list[int]:
+        """Returns the ids between an answer and the next one, if the message there says `message`."""
+        return self._encode(self._around_answer(self._turns("QUESTION"), message)[1])
+
+    def fitting(self, message: str, most: int) -> str:
+        """Returns a message without control tokens, and without its middle if `between` has more than `most` ids."""
+        # the mark of the answer must stand in one place, and a program may print what it likes
+        text = self.outside.harmless(message.replace(PLACEHOLDER, PLACEHOLDER.lower()))
+        ids = self._encode(text)
+        room = len(ids)
+        while (beyond := len(self.between(text)) - most) > 0 and room:
+            room = max(0, room - beyond)  # again, where what is put together anew has more tokens than its parts
+            head, tail = room - room // 2, room // 2
+            text = self.tokenizer.decode(ids[:head]) + CUT + self.tokenizer.decode(ids[len(ids) - tail :])
+            text = self.outside.harmless(text)
+        return text
+
+    def _turns(self, user: str) -> list[dict]:
+        return with_system([{"role": "user", "content": self.outside.harmless(user)}], self.prompts.system)
+
+    def _around_answer(self, first: list[dict], message: str) -> tuple[str, str]:
+        """Returns the template's text before and after an answer in a chat that goes on with `message`."""
+        following = {"role": self.follows_as, "content": message}
+        rendered = self._render([*first, {"role": "assistant", "content": PLACEHOLDER}, following])
+        before, mark, after = rendered.rpartition(PLACEHOLDER)
+        if not mark:
+            raise ConfigError(
+                "model.chat_template: it drops earlier assistant turns, so that an answer would not be seen after it; "
+                "give another template"
+            )
+        return before, after
+
+    def _render(self, messages: list[dict]) -> str:
+        return render(self.tokenizer, messages, self.template_kwargs)
+
+    def _encode(self, text: str) -> list[int]:
+        return self.tokenizer(text, add_special_tokens=False)["input_ids"]
+
+
+def continued(prompt: Prompt, completion: "Completion", between: list[int]) -> list[int]:
+    """Returns the ids of a prompt, the answer to it as sampled, and what stands between it and the next answer."""
+    if completion.finished and completion.ids[-1] == between[0]:  # the sampled end token closes the turn already
+        between = between[1:]
+    return prompt.ids + completion.ids + between
+
+
+class ChatRenderer(TemplateRenderer):
     """Renders chats as the token ids that a model reads before it answers, once."""
 
     reads_verdicts = False  # nothing follows an answer
 
     def __init__(self, tokenizer: Any, template_kwargs: dict[str, Any], prompts: ChatPrompts | None = None):
-        self.tokenizer, self.template_kwargs, self.prompts = tokenizer, template_kwargs, prompts or ChatPrompts()
-        self.outside = Outside(tokenizer, template_kwargs)
+        super().__init__(tokenizer, template_kwargs, prompts or ChatPrompts())
 
     def ids(self, messages: list[dict[str, Any]]) -> list[int]:
         """Returns token ids, with control tokens of the template alone. Raises ConfigError if it refuses the chat."""
-        text = render(self.tokenizer, self.outside.harmless(messages), self.template_kwargs)
-        return self.tokenizer(text, add_special_tokens=False)["input_ids"]
+        return self._encode(self._render(self.outside.harmless(messages)))
 
     def messages(self, row: dict[str, Any]) -> list[dict[str, Any]]:
         """Returns the chat that a row begins. Raises ConfigError where its messages are no such chat."""
@@ -145,10 +208,6 @@ class ChatRenderer:
     def notes(self, rows: list[dict[str, Any]]) -> list[str]:
         """Returns notes on chats that have their own system messages."""
         return system_notes(map(self.messages, rows), self.prompts.system)
-
-    def text(self, completion: "Completion") -> str:
-        """Decodes a completion without its end token; other special tokens stay visible to the judge."""
-        return self.tokenizer.decode(completion.text_ids(), skip_special_tokens=False)
 
     def switch_thinking(self, enabled: bool) -> None:
         """Sets the template's `enable_thinking`. Raises ConfigError if the template cannot obey."""

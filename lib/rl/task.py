@@ -24,6 +24,7 @@ from lib.rl.feedback.choice import feedback_of
 from lib.rl.probe import probe, probe_adapters, readable
 from lib.rl.prompts import ChatRenderer, chat_columns, chat_of, columns_of, filled
 from lib.rl.teachers import check_teacher
+from lib.rl.tool_prompts import ToolRenderer
 from lib.rl.tree import Sampling
 from lib.text.chats import text_of
 from lib.text.data import Splits, load_splits, parted
@@ -211,7 +212,8 @@ def load_prompts(config: ScoreConfig | SelfPlayConfig, tokenizer: Any) -> Correc
                 "generation.max_prompt_length_attempt2 or generation.max_new_tokens_attempt2"
             )
         return prompts
-    prompts = ChatRenderer(tokenizer, dict(kwargs), config.prompts)
+    has_tools, kwargs = bool(config.tools.names), dict(kwargs)
+    prompts = ToolRenderer(tokenizer, kwargs, config) if has_tools else ChatRenderer(tokenizer, kwargs, config.prompts)
     written = {name: getattr(config.prompts, name) for name in ("system", "user", "hinted")}
     prompts.outside.refuse_controls({f"prompts.{name}": text for name, text in written.items()})
     if config.generation.thinking.enabled is not None:

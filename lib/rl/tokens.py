@@ -40,7 +40,7 @@ def token_rows(
             clipped = stopped.nonzero()[:, 0].tolist()
             row |= {"clipped": clipped} if clipped else {}
         weight = float(credit.weight[number]) * credit.learned[number]
-        notes[id(answer)]["tokens"] = row | {"weight": float(f"{weight:.4g}")}
+        notes[id(answer.completion)]["tokens"] = row | {"weight": float(f"{weight:.4g}")}
     return notes
 
 

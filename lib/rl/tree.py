@@ -9,7 +9,7 @@ level. The group after an attempt may be the policy's own reviews of it, which t
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count, takewhile
 from math import prod
 from operator import add
@@ -37,6 +37,18 @@ class Answer:
     text: str
     verdict: Verdict
     following: "Group | None" = None
+    earlier: tuple["Answer", ...] = ()  # those before it in a chat, each with calls of tools; only in `Group.ends`
+
+    @property
+    def length(self) -> int:
+        """Returns the tokens that the policy wrote, with those of earlier answers."""
+        return sum(len(answer.completion.ids) for answer in (*self.earlier, self))
+
+    def last(self, earlier: tuple["Answer", ...] = ()) -> "Answer":
+        """Returns the answer at the end of a chat in which one answer follows another."""
+        if self.following is None:
+            return replace(self, earlier=earlier) if earlier else self
+        return self.following.answers[0].last((*earlier, self))
 
 
 @dataclass(frozen=True)
@@ -56,6 +68,10 @@ class Group:
     def role(self) -> str:
         """Returns the role of the answers: attempts, or reviews of one."""
         return role_of(self.prompt.review)
+
+    def ends(self) -> "Group":
+        """Returns the prompt with the last answers of its chats, in which one answer follows another."""
+        return replace(self, answers=[answer.last() for answer in self.answers])
 
     @property
     def matches(self) -> list[bool]:
@@ -128,6 +144,9 @@ class Renderer(Protocol):
 
     def text(self, completion: Completion) -> str:
         """Returns the text of a completion for rewards and logs."""
+
+    def judged(self, text: str) -> str:
+        """Returns what is judged of an answer's text."""
 
     @property
     def reads_verdicts(self) -> bool:
@@ -215,7 +234,7 @@ def sample(
         prompt = prompt_at[path[:-1]]
         on_written()
         if judge.begin is not None and prompt.review is None:
-            judge.begin(renderer.text(completion), prompt.row)
+            judge.begin(renderer.judged(renderer.text(completion)), prompt.row)
         if renderer.reads_verdicts or not sampling.follows(path):
             return None
         return next_turn(path, renderer.next_prompt(prompt, completion))
@@ -269,8 +288,8 @@ def _judged_level(
     texts = {path: renderer.text(completion) for path, (_, completion) in level.items()}
     attempts = [path for path, (prompt, _) in level.items() if prompt.review is None]
     prompts, finished = [level[path][0] for path in attempts], [level[path][1].finished for path in attempts]
-    judged = texts_with_verdicts(judge, [texts[path] for path in attempts], prompts, finished)
-    verdicts = dict(zip(attempts, judged, strict=True))
+    judged = texts_with_verdicts(judge, [renderer.judged(texts[path]) for path in attempts], prompts, finished)
+    verdicts = {path: (texts[path], verdict) for path, (_, verdict) in zip(attempts, judged, strict=True)}
     for path, (prompt, completion) in level.items():
         if prompt.review:
             verdicts[path] = texts[path], prompt.review.verdict(completion, texts[path])

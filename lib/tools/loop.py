@@ -6,20 +6,24 @@ know no tools: a message ends with one JSON object, either of
     {"tool_call": {"name": "python.run", "arguments": {"code": "print(6 * 7)"}}}
     {"final_answer": "42"}
 
-A message without either is an answer. Whatever goes wrong with a call is told to the model as the call's result. What
+A message without either is an answer. In training the policy speaks, and only its calls are answered here (`results`).
+
+Whatever goes wrong with a call is told to the model as the call's result. What
 the assistant said stays in the chat; results have a role of their own, `tool`, or `user` where a template has no
 other, so that no loss is ever on them.
 """
 
+import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from judge.parsing import without_special_tokens, writable
+from lib.core.clock import phase
 from lib.core.config import ChatSampling
 from lib.generators.protocol import Call, ChatGenerator, Reply, ReplyError, Request, Usage
-from lib.text.calls import last_json_object, read_json
+from lib.text.calls import last_json_object, native_calls, read_json
 from lib.tools.toolbox import Toolbox, wire_name
 
 SPECIFICATION = """You can use tools. End every message with exactly one JSON object, and write nothing behind it.
@@ -49,10 +53,10 @@ class ToolLoop:
 
     def __init__(
         self,
-        generator: ChatGenerator,
+        generator: ChatGenerator | None,
         sampling: ChatSampling,
         toolbox: Toolbox,
-        protocol: str = "native",  # or "json"
+        protocol: str = "native",  # or "json"; for `results` also "any"
         result_role: str = "user",  # or "tool"
     ):
         """Sets the role of results in the JSON protocol, `result_role`; native results always have the role `tool`."""
@@ -86,6 +90,31 @@ class ToolLoop:
         else:
             episode.ended = "turns"
         return episode
+
+    def results(self, texts: Sequence[str]) -> list[Episode]:
+        """Answers the calls in messages of the model, those of all messages at once; an episode holds the results."""
+        self.toolbox = Toolbox(self.toolbox.settings, None)  # its semaphores belong to one event loop
+        episodes = [Episode([], turns=1) for _ in texts]
+
+        async def answer_all() -> None:
+            calls = map(self.calls_in, texts)
+            await asyncio.gather(*map(self._answer, calls, episodes))
+
+        with phase("waiting"):
+            asyncio.run(answer_all())
+        return episodes
+
+    def calls_in(self, text: str) -> list[Call]:
+        """Returns the calls in a message of the model, without its reasoning."""
+        native = [] if self.protocol == "json" else native_calls(text)[1]
+        if native or self.protocol == "native":
+            return [Call(writable(name), arguments) for name, arguments in native]
+        return _read_object(last_json_object(text)[0] or {}, "")[0]
+
+    def final_answer(self, text: str) -> str:
+        """Returns the final answer that a message declares in the JSON protocol, else the whole message."""
+        found = last_json_object(text)[0] if self.protocol == "json" else None
+        return _read_object(found, text)[1] if found and "final_answer" in found else text
 
     def prompt(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Returns the chat to begin with; in the JSON protocol its system message ends with the tools."""
@@ -169,6 +198,17 @@ class ToolLoop:
             episode.messages.append({"role": "tool", "tool_call_id": call.id, "name": name, "content": text})
         else:
             episode.messages.append({"role": self.result_role, "content": text})
+
+
+def make_loop(
+    generator: ChatGenerator | None, sampling: ChatSampling, toolbox: Toolbox, template: Any | None
+) -> ToolLoop:
+    """Returns a loop with the config's protocol; `auto` is json if a local chat template knows no tools."""
+    protocol: str = toolbox.settings.protocol
+    if protocol == "auto":
+        protocol = "native" if template is None or template.knows_tools else "json"
+    role = "tool" if template and toolbox and template.knows_results else "user"
+    return ToolLoop(generator, sampling, toolbox, protocol, role)
 
 
 def _read_object(found: dict[str, Any], said: str) -> tuple[list[Call], str]:

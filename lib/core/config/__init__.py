@@ -45,8 +45,8 @@ from lib.core.config.adapters import (
     Tuner,
     Vera,
 )
-from lib.core.config.chat import ChatPrompts, Server, Thinking
-from lib.core.config.collect import ChatSampling, CollectConfig, Collection, Tools, WebSettings
+from lib.core.config.chat import ChatPrompts, Server, Thinking, Tools, WebSettings
+from lib.core.config.collect import ChatSampling, CollectConfig, Collection
 from lib.core.config.combinations import (
     BEHIND_NORMS,
     FOLDING,

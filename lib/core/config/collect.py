@@ -1,11 +1,9 @@
 """The config of collect_rollouts.py: who answers, with which tools, and which answers are kept."""
 
-from typing import Annotated, Any, Literal
+from typing import Any
 
-from pydantic import Field
-
-from lib.core.config.chat import ChatPrompts, Server, ServerName, Servers, Thinking, server_conflicts
-from lib.core.config.section import Conflicts, Count, Name, Positive, Section, Share, Weight
+from lib.core.config.chat import ChatPrompts, Server, ServerName, Servers, Thinking, Tools, server_conflicts
+from lib.core.config.section import Conflicts, Count, Name, Section, Share, Weight
 from lib.core.config.shared import SMOKE_TOKENS, AtMost, Model, Reward, RunConfig, SandboxSettings, Source
 
 
@@ -34,39 +32,6 @@ class ChatSampling(Section):
         if self.temperature == 0 and self.samples_per_prompt > 1:
             keys = ("temperature", "samples_per_prompt")
             yield keys, "greedy samples of a prompt are all alike: raise temperature, or ask once"
-
-
-class WebSettings(Section):
-    """`web.search` and `web.fetch`, if `tools.names` has them: public internet addresses, or a folder of documents.
-
-    Only ports 80 and 443 may be reached, and one host 300 times a minute; further requests wait, or fail.
-    """
-
-    folder: str | None = None  # folder of documents (.txt .md .html) to use instead of the internet, offline
-    timeout_s: Annotated[float, Field(gt=0, le=120)] = 15.0
-    # seconds for one call: name resolution, connection, redirects and body together
-    user_agent: Name = "Rematch/0.1 (research)"  # sent with every request
-
-
-class Tools(Section):
-    """What the model may call while it answers. Outputs of tools are never trained on."""
-
-    names: list[Name] = []  # python.run, web.search, web.fetch, or the dotted path of your own function
-    protocol: Literal["auto", "native", "json"] = "auto"
-    # how the model calls a tool. native: by the tool calls of the chat template or the server; json: by one JSON
-    # object at the end of a message; auto: native, unless the model is local and its template does not support tools
-    max_turns: Count = 6  # maximum number of messages of the model in one episode
-    max_calls_per_turn: Count = 1  # further calls of a turn are refused
-    call_timeout_s: Positive = 60.0  # seconds of one call
-    total_timeout_s: Positive = 300.0  # seconds for all calls of an episode together
-    max_total_tokens: Count = 16_384  # maximum tokens that the model writes in one episode
-    max_result_characters: Count = 8_000  # maximum length of a tool's result that the model sees
-    web: WebSettings = WebSettings()
-
-    @property
-    def uses_web(self) -> bool:
-        """True if any of the tools is a web tool."""
-        return any(name.startswith("web.") for name in self.names)
 
 
 class Collection(Section):

@@ -4,10 +4,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from lib.core.config.chat import ChatPrompts, ServerName, Thinking
+from lib.core.config.chat import ChatPrompts, ServerName, Thinking, Tools
 from lib.core.config.rl import Dataset, KlKind, RLConfig, TrainedSampling, TrainLoop
 from lib.core.config.section import Conflicts, Count, CountOrZero, Fraction, Name, Positive, Section, Weight
 from lib.core.config.shared import SMOKE_TOKENS, AtMost, smoke_batch
+
+LEAST_RESULT = 16  # tokens between two turns, those of the chat template included
 
 
 class SelfPlayDataset(Dataset):
@@ -147,11 +149,13 @@ class SelfPlayConfig(RLConfig):
     prompts: SelfPlayPrompts = SelfPlayPrompts()
     generation: SelfPlayGeneration = SelfPlayGeneration()
     train: GspoTrain = GspoTrain()
+    tools: Tools = Tools()
     opponent: Opponent | None = None
     teacher: TeacherSettings | None = None
 
     def _conflicts(self) -> Conflicts:
         yield from self._conflicts_of_budgets()
+        yield from self._conflicts_of_tools() if self.tools.names else ()
         if self.eval.temperature == 0 and self.eval.samples_per_prompt > 1:
             keys = ("eval.temperature", "eval.samples_per_prompt")
             yield keys, "greedy samples of a prompt are all alike: raise temperature, or take one"
@@ -184,10 +188,36 @@ class SelfPlayConfig(RLConfig):
             keys = ("train.overlong_buffer", "generation.max_new_tokens")
             yield keys, f"a buffer of {buffer} tokens is no part of {gen.most_tokens}: lower it"
 
+    def _conflicts_of_tools(self) -> Conflicts:
+        for section in ("opponent", "teacher", "distill"):
+            if getattr(self, section):
+                yield ("tools.names", section), f"got tools and {section}, which knows no tools: remove one of the two"
+        if self.tools.uses_web:
+            yield ("tools.names",), "got a web tool, whose answers change: train with python.run or your own function"
+        if self.tools.max_turns < 2:
+            yield ("tools.max_turns",), "got 1, which leaves no turn after a call: raise it, or set tools.names: []"
+        written, keys = sum(self.budgets), ("tools.max_turns", "generation.max_new_tokens")
+        if written > self.tools.max_total_tokens:
+            message = f"{self.tools.max_turns} turns may have {written} tokens: raise the last, or lower the others"
+            yield (*keys, "tools.max_total_tokens"), message
+        if self.result_tokens < LEAST_RESULT:
+            yield (
+                (*keys, "generation.max_prompt_length", "model.max_seq_length"),
+                f"got {self.result_tokens} tokens for each result of a tool, which is what a prompt and "
+                f"{self.tools.max_turns} answers leave, expected {LEAST_RESULT}: raise the last, or lower the others",
+            )
+
+    @property
+    def result_tokens(self) -> int:
+        """Returns the most tokens between two turns: an equal share of what prompt and answers leave."""
+        between = len(self.budgets) - 1
+        left = self.model.max_seq_length - self.generation.max_prompt_length - sum(self.budgets)
+        return left // between if between else 0
+
     @property
     def budgets(self) -> tuple[int, ...]:
-        """Returns the most new tokens of the one attempt."""
-        return (self.generation.most_tokens,)
+        """Returns the most new tokens of each turn: one without tools."""
+        return (self.generation.most_tokens,) * (self.tools.max_turns if self.tools.names else 1)
 
     @property
     def prompt_limit(self) -> tuple[str, int]:
@@ -208,6 +238,7 @@ class SelfPlayConfig(RLConfig):
             "train.group_size": AtMost(4),
             "train.minibatches": AtMost(min(batch, 2)),
             "train.overlong_buffer": budget - 1,
+            "tools.max_turns": AtMost(2),
         }
         if self.opponent and self.opponent.snapshots:
             changes["opponent.snapshots.every_steps"] = AtMost(1)

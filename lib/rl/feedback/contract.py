@@ -22,6 +22,8 @@ class JudgedAnswer(NamedTuple):
 class Feedback:
     """Says what the user answers to attempts."""
 
+    ask = ""  # the request for a review, which is the same after all attempts, and never cut
+
     def after(self, written: Sequence[JudgedAnswer]) -> list[str]:
         """Returns the user's message after each answer; control tokens and length are the renderer's concern."""
         raise NotImplementedError

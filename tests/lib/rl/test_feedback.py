@@ -26,11 +26,11 @@ from lib.core.registry import Judged
 from lib.model.scratch import build_tokenizer
 from lib.rewards.judge import Verdict
 from lib.rewards.programs import check_public, first_failures
-from lib.rl.corrections import PLACEHOLDER, CorrectionPrompts
+from lib.rl.corrections import CorrectionPrompts
 from lib.rl.evaluation import answers_of
+from lib.rl.prompts import PLACEHOLDER
 from lib.rl.feedback.choice import KINDS, feedback_of
 from lib.rl.feedback.contract import JudgedAnswer
-from lib.rl.feedback.tool import calls_in
 from lib.rl.task import load_data
 from lib.rl.tree import Sampling, nodes, sample
 from pages.sweep_tables import Figure, value_of
@@ -109,7 +109,9 @@ def test_what_the_calls_of_an_attempt_printed_is_told():
                      said("tool", other), re.DOTALL)  # fmt: skip
     assert "wrong arguments" in said("tool", '<tool_call>{"name": "python.run", "arguments": {"cod": 1}}</tool_call>')
     assert said("tool", "no call") == said("tool", '{"tool_call": {"name": "web.search"}}') == "Again!"
-    assert calls_in('<tool_call>{"name": "python.run", "arguments": "{"}</tool_call>') == ["{"]
+    assert "expected a JSON object, got text" in said(
+        "tool", '<tool_call>{"name": "python.run", "arguments": "{"}</tool_call>'
+    )
 
 
 @pytest.mark.parametrize("kind", ["verdict", "tests", "tool"])
