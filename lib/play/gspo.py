@@ -111,7 +111,7 @@ class GspoRun:
         self.hooks: list[Hook] = [self._keep_step, self._note_outcomes, self._measure_step]
         if config.opponent or config.teacher:
             self.hooks.append(self._write_scoreboard)
-        self.hooks += log_hooks(session, self.objective.turns)
+        self.hooks += log_hooks(session)
         for note in notes_on(config):
             session.screen.say(note)
 

@@ -27,8 +27,3 @@ def notes_on(config: SelfPlayConfig) -> Iterator[str]:
             f"train.clip: [{low:g}, {high:g}] will hardly ever clip: the ratio of a sequence is a geometric mean of "
             "the ratios of its tokens and stays close to 1; the paper's values are 3e-4 and 4e-4"
         )
-    if config.opponent and config.opponent.use == "additive" and loss.advantage != "none":
-        yield (
-            "opponent.use: additive is a constant for each group, which the baseline removes: but for the scale of the "
-            "advantages it has no effect"
-        )

@@ -1,9 +1,9 @@
 """Opponents, games and the curriculum: what an answer of somebody else to the same question is good for.
 
-Added to the reward, r + w (r - r_opponent), an opponent does nothing: its one answer to a prompt is a constant in the
-group, and leaves with the baseline; what remains is a scale (use: additive is here to be seen failing). It carries a
-signal only through something that is not linear: a game that each answer of the group wins, ties or loses (use: win;
-with rewards of 0 and 1 alone, no more than a filter of prompts), or the choice of prompts (curriculum.weighting).
+Added to the reward, r + w (r - r_opponent), an opponent would do nothing: its one answer to a prompt is a constant in
+the group, and leaves with the baseline; what remains is a scale. It carries a signal only through something that is not
+linear: a game that each answer of the group wins, ties or loses (use: win; with rewards of 0 and 1 alone, no more than
+a filter of prompts), or the choice of prompts (curriculum.weighting).
 """
 
 import random
@@ -101,13 +101,10 @@ def played_reward(reward: float, verdict: Verdict, opponent: OpponentAnswer, set
     Where the opponent is missing, its term is a tie for the whole group: a constant, so that no answer gains or loses
     by it, and (1 - w) stays the scale of the reward.
     """
-    if settings is None or settings.use not in ("win", "additive"):
+    if settings is None or settings.use != "win":
         return reward
-    weight, theirs = settings.weight, opponent.verdict
-    if settings.use == "additive":
-        return reward + weight * (reward - (theirs.reward if theirs else reward))
-    game = game_score(verdict, theirs) if theirs else 0.5
-    return (1 - weight) * reward + weight * game
+    game = game_score(verdict, opponent.verdict) if opponent.verdict else 0.5
+    return (1 - settings.weight) * reward + settings.weight * game
 
 
 class ServerOpponent:
@@ -236,7 +233,6 @@ def describe(config: SelfPlayConfig) -> str:
     use = {
         "scoreboard": "counted only",
         "win": f"games weigh {opponent.weight:g} of the reward",
-        "additive": "its reward is subtracted",
     }[opponent.use]
     return f"opponent: {who}; {use}"
 

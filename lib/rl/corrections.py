@@ -14,16 +14,15 @@ from typing import Any
 from engine import Completion
 from lib.core.config import Generation, Prompts
 from lib.core.errors import ConfigError
-from lib.core.registry import did_you_mean
 from lib.rl.feedback.contract import Feedback, JudgedAnswer
-from lib.rl.prompts import NOT_DRAWN, Choice, Prompt, TemplateRenderer, columns_of, continued
+from lib.rl.prompts import NOT_DRAWN, Choice, Prompt, Renderer, continued
 from lib.rl.reviews import RIGHT, Review, review_of
 
 # where the prompt already opens the block, an answer starts within it
 THINK_BLOCK = re.compile(r"\A(?:(?!<think>).)*</think>|<think>.*?(?:</think>|$)", re.DOTALL)
 
 
-class CorrectionPrompts(TemplateRenderer):
+class CorrectionPrompts(Renderer):
     """Renders rows with one tokenizer. Raises ConfigError at construction if the two prompts cannot work."""
 
     def __init__(
@@ -33,6 +32,7 @@ class CorrectionPrompts(TemplateRenderer):
         """Without `feedback`, all attempts after the first are asked for by `prompts.self_correction`."""
         super().__init__(tokenizer, template_kwargs or {}, prompts)
         self.feedback, self.stop, self.limits = feedback, stop, limits
+        self.reads_verdicts = feedback is not None or stop != "never"
         texts = {name: getattr(prompts, name) for name in ("system", "user", "self_correction")}
         self.outside.refuse_controls({f"prompts.{name}": text for name, text in texts.items()})
         self.retry_ids = self.between(prompts.self_correction)
@@ -53,18 +53,14 @@ class CorrectionPrompts(TemplateRenderer):
 
     def prompt(self, row: dict[str, Any], number: int = 0, choice: Choice = NOT_DRAWN) -> Prompt:
         """Returns the first prompt of a row; `number`: the row's index, `choice`: why a step has it."""
-        ids = self._encode(self._render(self._first_messages(row)))
+        ids = self._encode(self._render(self._turns(self.question(row))))
         return Prompt(row, ids, self.question(row), number=number, choice=choice)
-
-    @property
-    def reads_verdicts(self) -> bool:
-        """True if the next prompt depends on the answer's verdict, or is made for many answers at once."""
-        return self.feedback is not None or self.stop != "never"
 
     def without_feedback(self) -> "CorrectionPrompts":
         """Returns the same prompts, where every attempt is followed by `prompts.self_correction`."""
         plain = copy(self)
         plain.feedback, plain.stop, plain.longest_retry = None, "never", len(self.retry_ids)
+        plain.reads_verdicts = False
         return plain
 
     def after(self, answers: Sequence[JudgedAnswer]) -> list[Prompt | None]:
@@ -162,16 +158,6 @@ class CorrectionPrompts(TemplateRenderer):
         }[self.prompts.history]
         return kept + ("" if template_keeps else "; the chat template by itself would drop the reasoning")
 
-    def _first_messages(self, row: dict) -> list[dict]:
-        columns = set(row)
-        for name in columns_of(self.prompts.user):
-            if name not in columns:
-                raise ConfigError(
-                    f"prompts.user: the data has no column '{name}'{did_you_mean(name, columns)} "
-                    f"Columns: {', '.join(sorted(columns))}"
-                )
-        return self._turns(self.question(row))
-
     def _rendered_anew(self, row: dict, answer: Completion, message: str) -> tuple[list[int], bool]:
         """Returns the chat with an answer as the history mode leaves it, and whether its middle was cut out."""
         text = self.tokenizer.decode(answer.text_ids(), skip_special_tokens=True)  # or one might end a turn in there
@@ -179,7 +165,7 @@ class CorrectionPrompts(TemplateRenderer):
             text = THINK_BLOCK.sub("", text)
         else:
             text = text.replace("<think>", "").replace("</think>", "")
-        before, after = self._around_answer(self._first_messages(row), message)
+        before, after = self._around_answer(self._turns(self.question(row)), message)
         text = self.outside.harmless(text.strip())  # it may have spelled a control token, letter by letter
         head, middle, tail = self._encode(before), self._encode(text), self._encode(after)
         room = self.limits.max_prompt_length_attempt2 - len(head) - len(tail)

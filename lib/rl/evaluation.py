@@ -35,7 +35,8 @@ from lib.core.interrupts import give_way
 from lib.generators.reply_cache import key_of
 from lib.model.policy import Policy
 from lib.rewards.judge import Judge
-from lib.rl.tree import Answer, Group, Renderer, Sampling, attempts_in, paths, sample
+from lib.rl.prompts import Renderer
+from lib.rl.tree import Answer, Group, Sampling, attempts_in, paths, sample
 from lib.run.distributed import collect, highest, part_of, share
 
 ROWS_AT_ONCE = 512  # prompts that are answered together

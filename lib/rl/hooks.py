@@ -4,24 +4,19 @@ Hooks before `write_row` add numbers to the row, those after it read them.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from lib.rl.credit import Credit
-from lib.rl.measures import distributions_of
 from lib.rl.session import Session
-from lib.run.distributed import collect
-
-SHOWN = 1000  # numbers of an adapter in a histogram, about
 
 Hook = Callable[[list[Any], Credit, dict[str, Any]], None]
 
 
-def log_hooks(session: Session, turns: Sequence[str]) -> list[Hook]:
-    """Returns the hooks that write the row and read it; `turns`: the names of a chat's turns."""
-    dashboard = [partial(track, session, turns)] if session.tracker.is_on else []
-    return [partial(write_row, session), *dashboard, partial(show, session), partial(watch, session)]
+def log_hooks(session: Session) -> list[Hook]:
+    """Returns the hooks that write the row and read it."""
+    return [partial(hook, session) for hook in (write_row, track, show, watch)]
 
 
 def write_row(session: Session, trees: list[Any], credit: Credit, row: dict[str, Any]) -> None:
@@ -35,14 +30,9 @@ def write_row(session: Session, trees: list[Any], credit: Credit, row: dict[str,
     session.log.sync()
 
 
-def track(session: Session, turns: Sequence[str], trees: list[Any], credit: Credit, row: dict[str, Any]) -> None:
-    """Logs the row on the dashboard, with histograms over the answers of all processes."""
-    values: dict[str, list[float]] = {}
-    for name, value in collect(distributions_of(credit, turns), session.accelerator):
-        values.setdefault(name, []).append(value)
-    for name, drift in (session.policy.shelf.drifts() if session.policy.shelf else {}).items():
-        values[f"drift/{name}"] = drift[:: max(1, len(drift) // SHOWN)].tolist()
-    session.tracker.log(f"stage{row['stage']}", row, row["global_step"], values)
+def track(session: Session, trees: list[Any], credit: Credit, row: dict[str, Any]) -> None:
+    """Logs the row on the dashboard."""
+    session.tracker.log(f"stage{row['stage']}", row, row["global_step"])
 
 
 def show(session: Session, trees: list[Any], credit: Credit, row: dict[str, Any]) -> None:

@@ -113,16 +113,3 @@ def _gains(trees: list[Group]) -> list[float]:
 
     roots = [answer for tree in trees for answer in tree.answers]
     return [stands(answer, float(answer.verdict.match)) - answer.verdict.match for answer in roots]
-
-
-def distributions_of(credit: Credit, turns: Sequence[str]) -> list[tuple[str, float]]:
-    """Returns named values of the answers, for histograms; `turns`: their names, "" if there is only one."""
-    values: list[tuple[str, float]] = []
-    for node in credit.nodes:
-        name = f"_{turns[node.turn - 1]}".rstrip("_")
-        values += [(f"advantages{name}", value) for value in credit.advantage[list(node.numbers)].tolist()]
-        for answer in node.group.answers:
-            values.append((f"lengths{name}", float(len(answer.completion.ids))))
-            if answer.verdict.scored:
-                values.append((f"rewards{name}", answer.verdict.reward))
-    return values

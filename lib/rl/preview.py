@@ -16,11 +16,11 @@ from lib.rewards.judge import Verdict
 from lib.rl.estimate import Load, Needs, load_of_tree, needs_of, shares_prompts
 from lib.rl.feedback.contract import JudgedAnswer
 from lib.rl.plan import HeldOut, Remaining, Stage, amount, counted, stages_of, work_left, work_line, work_of_score
-from lib.rl.prompts import Prompt
+from lib.rl.prompts import Prompt, Renderer
 from lib.rl.score import kl_weights
 from lib.rl.task import prepare
 from lib.rl.teachers import describe_teacher
-from lib.rl.tree import Renderer, longest_prompts
+from lib.rl.tree import longest_prompts
 
 LENGTHS = 1000  # rows whose prompts are measured
 REGRET = "Schulman et al. 2025, LoRA Without Regret"

@@ -97,14 +97,34 @@ def with_last_content(messages: list[dict[str, Any]], text: str) -> list[dict[st
     return [*messages[:-1], {**messages[-1], "content": text}]
 
 
-class TemplateRenderer:
-    """Renders chats by a tokenizer's template, and what the template writes between two answers."""
+class Renderer:
+    """Renders prompts as token ids by a tokenizer's template, and decodes answers; by itself, nothing follows one."""
 
     follows_as = "user"  # the role of the message after an answer
+    reads_verdicts = False  # the next prompt depends on the answer's verdict, or is made for many answers at once
 
     def __init__(self, tokenizer: Any, template_kwargs: dict[str, Any], prompts: Any):
         self.tokenizer, self.template_kwargs, self.prompts = tokenizer, template_kwargs, prompts
         self.outside = Outside(tokenizer, template_kwargs)
+
+    def prompt(self, row: dict[str, Any], number: int = 0, choice: Choice = NOT_DRAWN) -> Prompt:
+        """Returns the first prompt of a row; `number`: the row's index, `choice`: why a step has it."""
+        raise NotImplementedError
+
+    def next_prompt(self, prompt: Prompt, completion: "Completion") -> Prompt | None:
+        """Returns the prompt that follows an answer, or None."""
+
+    def after(self, answers: Sequence[Any]) -> list[Prompt | None]:
+        """Returns the prompt that follows each judged answer, or None."""
+        return [None for _ in answers]
+
+    def longest_next(self, tokens: int, turn: int) -> int:
+        """Returns the most tokens of the prompt of a turn, after `tokens` tokens of earlier prompt and answer."""
+        return tokens
+
+    def history_note(self) -> str:
+        """Describes what the next prompt shows; "" if there is none."""
+        return ""
 
     def text(self, completion: "Completion") -> str:
         """Decodes a completion without its end token; other special tokens stay visible to the judge."""
@@ -160,10 +180,8 @@ def continued(prompt: Prompt, completion: "Completion", between: list[int]) -> l
     return prompt.ids + completion.ids + between
 
 
-class ChatRenderer(TemplateRenderer):
+class ChatRenderer(Renderer):
     """Renders chats as the token ids that a model reads before it answers, once."""
-
-    reads_verdicts = False  # nothing follows an answer
 
     def __init__(self, tokenizer: Any, template_kwargs: dict[str, Any], prompts: ChatPrompts | None = None):
         super().__init__(tokenizer, template_kwargs, prompts or ChatPrompts())
@@ -189,21 +207,6 @@ class ChatRenderer(TemplateRenderer):
     def reworded(self, prompt: Prompt, text: str) -> list[int]:
         """Returns the ids of a prompt whose last message says `text` instead."""
         return self.ids(with_last_content(prompt.messages, text))
-
-    def next_prompt(self, prompt: Prompt, completion: "Completion") -> None:
-        """Returns None: there is one attempt."""
-
-    def after(self, answers: Sequence[Any]) -> list[Prompt | None]:
-        """Returns None for each: there is one attempt."""
-        return [None for _ in answers]
-
-    def longest_next(self, tokens: int, turn: int) -> int:
-        """Returns `tokens`: nothing follows."""
-        return tokens
-
-    def history_note(self) -> str:
-        """Returns "": nothing follows."""
-        return ""
 
     def notes(self, rows: list[dict[str, Any]]) -> list[str]:
         """Returns notes on chats that have their own system messages."""

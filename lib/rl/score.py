@@ -73,7 +73,7 @@ class ScoreRun:
         )
         self.distiller = Distiller(config, self.policy, task.prompts, task.judge) if config.distill else None
         steps = [self._note_outcomes, self._measure_step, self._keep_step]
-        self.hooks: list[Hook] = [*steps, *log_hooks(session, self.objective.turns)]
+        self.hooks: list[Hook] = [*steps, *log_hooks(session)]
         self.progress.stage = next((stage.number for stage in self.stages if stage.number >= start_stage), OVER)
         if start_stage == 2 and self.progress.due == "adapter" and not options.get("in_place"):
             self.progress.due = "after_stage1"

@@ -8,12 +8,12 @@ level. The group after an attempt may be the policy's own reviews of it, which t
 """
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import count, takewhile
 from math import prod
 from operator import add
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 
@@ -25,7 +25,7 @@ from lib.generators.engines import NATIVE, Engine
 from lib.model.policy import Policy
 from lib.rewards.judge import Judge, Verdict
 from lib.rl.feedback.contract import JudgedAnswer
-from lib.rl.prompts import NOT_DRAWN, Choice, Prompt
+from lib.rl.prompts import Prompt, Renderer
 from lib.rl.reviews import role_of
 
 
@@ -134,32 +134,6 @@ def paths(tree: Group) -> Iterator[tuple[tuple[Group, Answer], ...]]:
 def attempts_in(path: Iterable[tuple[Group, Answer]]) -> list[Answer]:
     """Returns the attempts of a path, without the reviews between them."""
     return [answer for group, answer in path if group.role == ATTEMPT]
-
-
-class Renderer(Protocol):
-    """Renders prompts as token ids, and decodes answers."""
-
-    def prompt(self, row: dict[str, Any], number: int = 0, choice: Choice = NOT_DRAWN) -> Prompt:
-        """Returns the first prompt of a row; `number`: the row's index, `choice`: why a step has it."""
-
-    def text(self, completion: Completion) -> str:
-        """Returns the text of a completion for rewards and logs."""
-
-    def judged(self, text: str) -> str:
-        """Returns what is judged of an answer's text."""
-
-    @property
-    def reads_verdicts(self) -> bool:
-        """True if the next prompt depends on the answer's verdict, or is made for many answers at once."""
-
-    def next_prompt(self, prompt: Prompt, completion: Completion) -> Prompt | None:
-        """Returns the prompt that follows an answer, or None."""
-
-    def after(self, answers: Sequence[JudgedAnswer]) -> list[Prompt | None]:
-        """Returns the prompt that follows each judged answer, or None."""
-
-    def longest_next(self, tokens: int, turn: int) -> int:
-        """Returns the most tokens of the prompt of a turn, after `tokens` tokens of earlier prompt and answer."""
 
 
 def longest_prompts(renderer: Renderer, first: int, budgets: tuple[int, ...]) -> list[int]:

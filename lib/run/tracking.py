@@ -24,7 +24,6 @@ from lib.run.directory import SECRETS
 from lib.run.runlog import is_number, write_whole
 
 Rows = list[dict[str, Any]]
-Distributions = Mapping[str, list[float]]
 STEP = "global_step"  # the x axis of everything: a resumed run repeats steps, which W&B's own counter forbids
 WANDB_ID = "wandb_id"  # the file that holds the W&B run id
 FINISH_SECONDS = 300.0  # time limit for sending what is left at the end
@@ -64,18 +63,13 @@ class Tracker:
             if self._board:
                 self._board.close(failed=kind is not None)
 
-    def log(
-        self, part: str, row: Mapping[str, Any], step: int, distributions: Distributions | None = None,
-        texts: Rows | None = None,
-    ) -> None:  # fmt: skip
-        """Logs a row's numbers with their intervals, lists of numbers as histograms, some of the texts as a table."""
+    def log(self, part: str, row: Mapping[str, Any], step: int, texts: Rows | None = None) -> None:
+        """Logs a row's numbers with their intervals, and some of the texts as a table."""
         if not self._board:
             return
         with self._spared():
-            finite = {name: list(filter(_is_finite, values)) for name, values in (distributions or {}).items()}
             self._board.log(
                 {f"{part}/{name}": value for name, value in _flat(row)},
-                {f"{part}/{name}": values for name, values in finite.items() if values},
                 {f"{part}/samples": _spread(texts, SAMPLES)} if texts else {},
                 step,
             )
@@ -117,11 +111,8 @@ class _Wandb:
         self._run.define_metric(STEP)
         self._run.define_metric("*", step_metric=STEP)
 
-    def log(
-        self, numbers: dict[str, float], histograms: dict[str, list[float]], tables: dict[str, Rows], step: int
-    ) -> None:
-        drawn = {name: self._wandb.Histogram(values) for name, values in histograms.items()}
-        self._run.log({STEP: step, **numbers, **drawn, **{name: self._table(rows) for name, rows in tables.items()}})
+    def log(self, numbers: dict[str, float], tables: dict[str, Rows], step: int) -> None:
+        self._run.log({STEP: step, **numbers, **{name: self._table(rows) for name, rows in tables.items()}})
 
     def _table(self, rows: Rows) -> Any:
         columns = list(dict.fromkeys(name for row in rows for name in row))
@@ -142,15 +133,9 @@ class _TensorBoard:
             text = yaml.safe_dump(said, sort_keys=False, allow_unicode=True, width=120)
             self._writer.add_text("config", f"```\n{text}\n```")
 
-    def log(
-        self, numbers: dict[str, float], histograms: dict[str, list[float]], tables: dict[str, Rows], step: int
-    ) -> None:
-        import numpy as np
-
+    def log(self, numbers: dict[str, float], tables: dict[str, Rows], step: int) -> None:
         for name, value in numbers.items():
             self._writer.add_scalar(name, value, step)
-        for name, values in histograms.items():
-            self._writer.add_histogram(name, np.array(values), step)
         for name, rows in tables.items():
             said = "\n".join(json.dumps(row, ensure_ascii=False, default=str) for row in rows)
             self._writer.add_text(name, f"```\n{said}\n```", step)

@@ -72,7 +72,8 @@ class Tools(Section):
     max_calls_per_turn: Count = 1  # further calls of a turn are refused
     call_timeout_s: Positive = 60.0  # seconds of one call
     total_timeout_s: Positive = 300.0  # seconds for all calls of an episode together; in training of one message
-    max_total_tokens: Count = 16_384  # maximum tokens that the model writes in one episode
+    max_total_tokens: Count = 16_384
+    # maximum tokens that the model writes in one episode; in training each turn has the budget of an answer
     max_result_characters: Count = 8_000
     # maximum length of a tool's result that the model sees; in training it has an equal share of max_seq_length at most
     web: WebSettings = WebSettings()

@@ -51,13 +51,10 @@ class Opponent(Section):
 
     server: ServerName | None = None  # which of the servers plays; give this or snapshots
     snapshots: Snapshots | None = None  # the policy's own past
-    use: Literal["scoreboard", "additive", "win"] = "scoreboard"
+    use: Literal["scoreboard", "win"] = "scoreboard"
     # what games change. scoreboard: no reward, they are only counted, though curriculum.weighting may draw prompts by
-    # them; win: the reward of each answer, by a score of 1 for a win and less for a tie or a loss (see below);
-    # additive: the reward, by its distance from the opponent's reward, which is the same for the whole group, so that
-    # the baseline removes it (lib/play/opponents.py)
-    weight: Fraction = 0.2
-    # win: the reward becomes (1 - weight) * reward + weight * score; additive: reward + weight * (reward - opponent's)
+    # them; win: the reward of each answer, by a score of 1 for a win and less for a tie or a loss
+    weight: Fraction = 0.2  # win: the reward becomes (1 - weight) * reward + weight * score
     temperature: Weight = 0.7  # 0 = greedy
 
     def _conflicts(self) -> Conflicts:
@@ -196,16 +193,10 @@ class SelfPlayConfig(RLConfig):
             yield ("tools.names",), "got a web tool, whose answers change: train with python.run or your own function"
         if self.tools.max_turns < 2:
             yield ("tools.max_turns",), "got 1, which leaves no turn after a call: raise it, or set tools.names: []"
-        written, keys = sum(self.budgets), ("tools.max_turns", "generation.max_new_tokens")
-        if written > self.tools.max_total_tokens:
-            message = f"{self.tools.max_turns} turns may have {written} tokens: raise the last, or lower the others"
-            yield (*keys, "tools.max_total_tokens"), message
         if self.result_tokens < LEAST_RESULT:
-            yield (
-                (*keys, "generation.max_prompt_length", "model.max_seq_length"),
-                f"got {self.result_tokens} tokens for each result of a tool, which is what a prompt and "
-                f"{self.tools.max_turns} answers leave, expected {LEAST_RESULT}: raise the last, or lower the others",
-            )
+            keys = ("tools.max_turns", "generation.max_prompt_length", "generation.max_new_tokens")
+            left = f"got {self.result_tokens} tokens for each result of a tool, expected {LEAST_RESULT} or more"
+            yield (*keys, "model.max_seq_length"), f"{left}, between all turns at full length: raise the last of these"
 
     @property
     def result_tokens(self) -> int:

@@ -150,11 +150,6 @@ def test_a_constant_leaves_with_the_baseline_and_a_game_does_not():
     def advantages(kind, theirs, **settings):
         return by_row(partial(group_advantages, kind), rewards_of(scores, theirs, **settings))
 
-    for kind, scale in (("group_std", 1.0), ("group", 1.2), ("leave_one_out", 1.2)):
-        plain = advantages(kind, None)
-        for theirs in (score(0.0), score(0.5), score(1.0, True)):
-            additive = advantages(kind, theirs, use="additive", weight=0.2)
-            torch.testing.assert_close(additive, scale * plain, rtol=1e-3, atol=1e-6)
     for kind, scale in (("group_std", 1.0), ("group", 0.7), ("leave_one_out", 0.7)):  # an opponent that is missing
         masked = advantages(kind, None, use="win", weight=0.3)
         torch.testing.assert_close(masked, scale * advantages(kind, None), rtol=1e-3, atol=1e-6)
@@ -781,7 +776,6 @@ def test_notes_tell_what_settings_come_to(folder):
         "every ratio is 1" in notes("train.minibatches=1")[0] and notes("train.minibatches=1", "train.passes=2") == []
     )
     assert "will hardly ever clip" in notes("train.clip=[0.2, 0.2]")[0]
-    assert "it has no effect" in notes("opponent={snapshots: {}, use: additive}")[0]
 
 
 # -- what reviews found

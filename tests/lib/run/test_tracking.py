@@ -5,11 +5,9 @@ import json
 import os
 import struct
 import zlib
-from types import SimpleNamespace
 
 import psutil
 import pytest
-import torch
 import wandb
 import yaml
 from helpers.tiny import call, limits, stages, sums
@@ -21,7 +19,6 @@ import sft_train
 import train
 from data.builders import write_rows
 from lib.core.config import CollectConfig, load
-from lib.rl.hooks import track
 from lib.run.runlog import read_jsonl
 from lib.run.tracking import Tracker, _mode
 
@@ -52,13 +49,12 @@ CONFIGS = {
         "dataset": {"name": "rows.jsonl", "target_field": "answer", "max_rows": 3}, "generation": SMALL,
     },
 }  # fmt: skip
-KEYS = {  # numbers, intervals, histograms and tables of each script
+KEYS = {  # numbers, intervals and tables of each script
     train: (["stage1/loss", "stage2/reward_attempt2", "eval/delta"], ["eval/delta", "eval/acc_attempt2"],
-            ["stage1/advantages_attempt2", "stage2/lengths_attempt1"], ["eval/samples"]),
-    rl_train_gspo_selfplay: (["stage1/loss", "eval/acc"], ["eval/acc", "eval/pass_at_2/pass"],
-                             ["stage1/advantages", "stage1/lengths", "stage1/rewards"], ["eval/samples"]),
-    sft_train: (["train/loss", "train/grad_norm", "eval/loss"], [], [], []),
-    collect_rollouts: (["rollouts/rollouts", "rollouts/cost"], ["rollouts/right"], [], []),
+            ["eval/samples"]),
+    rl_train_gspo_selfplay: (["stage1/loss", "eval/acc"], ["eval/acc", "eval/pass_at_2/pass"], ["eval/samples"]),
+    sft_train: (["train/loss", "train/grad_norm", "eval/loss"], [], []),
+    collect_rollouts: (["rollouts/rollouts", "rollouts/cost"], ["rollouts/right"], []),
 }  # fmt: skip
 
 
@@ -140,13 +136,11 @@ def test_every_script_tells_it_all(script, task, tmp_path, monkeypatch):
     config = {entry.key: json.loads(entry.value_json) for entry in begun.config.update}
     assert config["tracking"] == CONFIGS[script]["tracking"] | config["tracking"]
     assert yaml.safe_load((run_dir / "config.yaml").read_text()).items() <= config.items()
-    logged, (numbers, intervals, histograms, tables) = history(run_dir), KEYS[script]
+    logged, (numbers, intervals, tables) = history(run_dir), KEYS[script]
     assert all(isinstance(value, int | float) for name in numbers for value in logged[name])
     for name in intervals:
         ends = zip(logged[f"{name}_ci95/low"], logged[f"{name}_ci95/high"], strict=True)
         assert all(low <= high for low, high in ends)
-    for name in histograms:
-        assert logged[f"{name}/_type"][0] == "histogram" and sum(logged[f"{name}/values"][0]) > 0
     for name in tables:
         [folder] = run_dir.glob("wandb/offline-run-*/files")
         table = json.loads((folder / logged[f"{name}/path"][-1]).read_text())
@@ -241,26 +235,9 @@ def test_tensorboard_is_told_the_same(task, tmp_path):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     with tracker(task(collect_rollouts), "tracking.backend=tensorboard", *SERVER) as board:
-        board.log("eval", {"acc": 0.5, "acc_ci95": [0.25, 0.75]}, 3, {"rewards": [0.0, 1.0]}, [{"text": "hello"}])
+        board.log("eval", {"acc": 0.5, "acc_ci95": [0.25, 0.75]}, 3, [{"text": "hello"}])
     events = EventAccumulator(str(tmp_path / "outputs/tiny/rematch")).Reload()
     assert [(point.step, point.value) for point in events.Scalars("eval/acc_ci95/high")] == [(3, 0.75)]
-    assert events.Histograms("eval/rewards")[0].histogram_value.num == 2
     assert b"hello" in events.Tensors("eval/samples/text_summary")[0].tensor_proto.string_val[0]
     told = events.Tensors("config/text_summary")[0].tensor_proto.string_val[0]
     assert b"model: m" in told and b"hush-hush" not in told and b"http://x/v1" not in told
-
-
-def test_processes_whose_chats_have_other_turns_gather_once(monkeypatch):
-    """Where all chats of a process stop after attempt 1, a gather for each turn would wait for the others forever."""
-    gathered, logged = [], []
-    theirs = [("advantages_attempt2", 0.5), ("lengths_attempt2", 3.0), ("rewards_attempt2", 1.0)]
-    monkeypatch.setattr("lib.rl.hooks.collect", lambda mine, _: gathered.append(mine) or mine + theirs)
-    answer = SimpleNamespace(completion=SimpleNamespace(ids=[5, 6]), verdict=SimpleNamespace(scored=True, reward=0.25))
-    node = SimpleNamespace(turn=1, numbers=range(1), group=SimpleNamespace(answers=[answer]))
-    credit = SimpleNamespace(nodes=[node], advantage=torch.tensor([-0.5]))
-    tracker = SimpleNamespace(log=lambda *row: logged.append(row))
-    session = SimpleNamespace(accelerator=None, policy=SimpleNamespace(shelf=None), tracker=tracker)
-    track(session, ("attempt1", "attempt2"), [], credit, {"stage": 1, "global_step": 7})
-    own = {"advantages_attempt1": [-0.5], "lengths_attempt1": [2.0], "rewards_attempt1": [0.25]}
-    assert len(gathered) == 1
-    assert logged[0][3] == own | {name: [value] for name, value in theirs}
