@@ -131,7 +131,7 @@ class Renderer:
         return self.tokenizer.decode(completion.text_ids(), skip_special_tokens=False)
 
     def judged(self, text: str) -> str:
-        """Returns what is judged of an answer's text."""
+        """Returns the part of an answer's text that is judged."""
         return text
 
     def between(self, message: str) -> list[int]:

@@ -5,6 +5,7 @@ import os
 import random
 import signal
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -80,7 +81,7 @@ def test_a_chat_continues_the_sampled_ids_with_what_its_calls_gave(folder, calli
     lengths = set()
     for chain in chains(games):
         lengths.add(len(chain))
-        for (prompt, answer), (following, _) in zip(chain, chain[1:], strict=False):
+        for (prompt, answer), (following, _) in pairwise(chain):
             assert following.continues and following.ids[: len(prompt.ids)] == prompt.ids
             rest = following.ids[len(prompt.ids) :]
             assert rest[: len(answer.completion.ids)] == answer.completion.ids
