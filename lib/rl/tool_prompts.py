@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from judge.parsing import split_reasoning
+from lib.core.clock import phase
 from lib.core.config import ChatSampling, SelfPlayConfig
 from lib.core.errors import ConfigError
 from lib.generators.local import Template
@@ -50,7 +51,8 @@ class ToolRenderer(ChatRenderer):
         """Returns after each answer the prompt with the results of its calls, None where it has none or was cut off."""
         parts = [split_reasoning(answer.text, *self.thinking.tags) for answer in answers]
         said = [text if answer.completion.finished else "" for answer, (_, text, _) in zip(answers, parts, strict=True)]
-        episodes = self.loop.results(said)
+        with phase("waiting"):
+            episodes = self.loop.results(said)
         return [
             self._with_results(answer, "\n".join(message["content"] for message in episode.messages))
             if episode.messages

@@ -20,7 +20,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from judge.parsing import without_special_tokens, writable
-from lib.core.clock import phase
 from lib.core.config import ChatSampling
 from lib.generators.protocol import Call, ChatGenerator, Reply, ReplyError, Request, Usage
 from lib.text.calls import last_json_object, native_calls, read_json
@@ -100,8 +99,7 @@ class ToolLoop:
             calls = map(self.calls_in, texts)
             await asyncio.gather(*map(self._answer, calls, episodes))
 
-        with phase("waiting"):
-            asyncio.run(answer_all())
+        asyncio.run(answer_all())
         return episodes
 
     def calls_in(self, text: str) -> list[Call]:
