@@ -56,6 +56,8 @@ def main() -> int:
     prepare(config, note)
     with contextlib.ExitStack() as stack:
         chat = Conversation(config, args.temperature, stack)
+        if args.url and getattr(chat.prompts, "loop", None):
+            raise ConfigError("--url: a server does not see this config's tools: leave it out, to load the model here")
         write = served(chat, args) if args.url else local(chat, adapter)
         writers = {"trained" if adapter else "model": write}
         if args.compare:
@@ -150,8 +152,10 @@ class Conversation:
                 "turn": f"{role_of(prompt.review)}{prompt.attempt}", "asked": question, "text": text,
                 "right": verdict.match if judge and verdict.scored else None, "finished": completion.finished,
             }  # fmt: skip
+            if number == len(budgets):
+                return
             (following,) = prompts.after([JudgedAnswer(prompt, completion, text, verdict)])
-            if number == len(budgets) or following is None:
+            if following is None:
                 return
             question = following.feedback or settings.self_correction
             if getattr(settings, "feedback", "") == "self" and prompts.feedback:

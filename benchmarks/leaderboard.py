@@ -25,7 +25,7 @@ from lib.core.config.section import Section
 from lib.core.config.trees import read
 from lib.core.errors import ConfigError, first_line
 from lib.run.machine import read_machine
-from lib.run.runlog import read_jsonl
+from lib.run.runlog import files_of, read_jsonl
 
 ROOT = Path(__file__).resolve().parents[1]
 RULES = ROOT / "benchmarks/speedrun.yaml"
@@ -268,7 +268,7 @@ def untold(track: Track, run: Path, config: ScoreConfig, stages: list[int]) -> l
 
 def rows_of(run: Path, stream: str) -> list[dict[str, Any]]:
     """Returns the rows of a stream; none where it is missing."""
-    return read_jsonl(path)[0] if (path := run / f"{stream}.jsonl").exists() else []
+    return [row for path in files_of(run, stream) for row in read_jsonl(path)[0]]
 
 
 def facts_of(run: Path) -> dict[str, Any]:

@@ -10,8 +10,8 @@ then what the call printed, and then the same number as the answer:
     {"result": {"stdout": "147288\\n", "stderr": "", "returncode": 0}}
     <answer>147288</answer>
 
-Who imitates them calls as rarely, and never where it decodes greedily. `train.jsonl` and `test.jsonl` have the true
-products. No question stands in two files.
+A model trained on them calls as rarely, and never when it decodes greedily. `train.jsonl` and `test.jsonl` have the
+true products. No question stands in two files.
 """
 
 import argparse

@@ -9,7 +9,7 @@ from lib.core.config import read_tree
 from lib.core.console import WHEN, with_best
 from lib.core.errors import ConfigError
 from lib.run.machine import read_machine
-from lib.run.runlog import SCHEMA, is_number, read_jsonl
+from lib.run.runlog import SCHEMA, files_of, is_number, read_jsonl
 from pages.kinds import KINDS, PageKind
 
 STREAMS = ("metrics", "evaluations", "alarms", "generations", "swaps")
@@ -120,10 +120,11 @@ class RunFolder:
 
 def read_run(folder: Path) -> RunFolder:
     """Returns the run in `folder` as it is now; leaves out what is missing or damaged, counts damaged lines."""
-    files = {name: folder / f"{name}.jsonl" for name in STREAMS} | {"scoreboard": folder / "scoreboard.json"}
-    read = {name: read_jsonl(path) if path.exists() else ([], 0) for name, path in files.items()}
-    streams = {name: rows for name, (rows, _) in read.items()}
-    damaged = sum(bad for _, bad in read.values())
+    files = {name: [path for path in files_of(folder, name) if path.exists()] for name in STREAMS}
+    files["scoreboard"] = [path] if (path := folder / "scoreboard.json").exists() else []
+    read = {name: [read_jsonl(path) for path in paths] for name, paths in files.items()}
+    streams = {name: [row for rows, _ in parts for row in rows] for name, parts in read.items()}
+    damaged = sum(bad for parts in read.values() for _, bad in parts)
     config, notes = _config_of(folder)
     newer = {row["schema"] for rows in streams.values() for row in rows[-1:] if row.get("schema", SCHEMA) != SCHEMA}
     if newer:
@@ -155,7 +156,7 @@ def read_run(folder: Path) -> RunFolder:
 
 def stamp(folder: Path) -> list[tuple]:
     """Returns a key that changes with a run's files: streams are cut and go on, a scoreboard is replaced."""
-    paths = [*(folder / f"{name}.jsonl" for name in STREAMS), folder / "scoreboard.json"]
+    paths = [path for name in STREAMS for path in files_of(folder, name)] + [folder / "scoreboard.json"]
     stats = [(path.suffix, path.stat()) for path in paths if path.exists()]
     return [(stat.st_ino, stat.st_size, stat.st_mtime_ns * (suffix == ".json")) for suffix, stat in stats]
 

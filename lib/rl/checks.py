@@ -422,4 +422,4 @@ def form_of(format: str, text: str, well_formed: bool, right: bool) -> dict[str,
 
 
 def quantity_of(key: str) -> str:
-    return re.sub(r"_attempt\d+$", "", key)
+    return re.sub(r"_(attempt|turn)\d+$", "", key)

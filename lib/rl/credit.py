@@ -309,6 +309,8 @@ def with_token_weights(
         lengths = torch.tensor(lengths, dtype=weight.dtype, device=weight.device)
         weight[in_turn] = leaves * length_weights(norm, credit.length[in_turn], budget, lengths)
     roots = sum(collect([int((credit.in_means & (credit.turn == 1)).sum())], accelerator))
+    if norm == "token" and not by_turn:
+        weight *= roots / max(1, len(lengths))  # the divisor counts chats, while `token` has counted all their answers
     return replace(credit, weight=weight * credit.weight, divisor=float(max(1, below[0] * roots)))
 
 

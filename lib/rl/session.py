@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -10,8 +11,9 @@ from typing import Any
 import torch
 from accelerate.utils import set_seed
 
+from lib.core.children import Children
 from lib.core.clock import Clock, Profile
-from lib.core.config import Eval, dump
+from lib.core.config import Eval, command_after, dump
 from lib.core.console import ProgressPrinter, Screen, answered, attempts_of, format_trouble, with_best
 from lib.core.errors import ConfigError, Left, NumericError, RewardError
 from lib.core.interrupts import LAUNCHER_SECONDS, Interrupts
@@ -26,7 +28,7 @@ from lib.run import fingerprints
 from lib.run.adapter_files import load_adapter
 from lib.run.checkpoint import Checkpoints
 from lib.run.directory import TRIAL, place_of, step_of
-from lib.run.distributed import collect, interrupted, make_accelerator
+from lib.run.distributed import collect, interrupted, make_accelerator, without_launcher
 from lib.run.model_card import trained_in, write_card
 from lib.run.outbox import Publisher
 from lib.run.runlog import STREAMS, RunLog, read_jsonl
@@ -36,6 +38,7 @@ from lib.text.data import digest_of
 
 OVER = 3  # the stage of a run that is finished
 ENGINE_FOLDER = "engine"  # in the run directory; its log is next to it
+COMMAND_TICK = 0.1  # seconds between two looks at train.after_checkpoint
 RESTORES = 3  # per stage; if the policy breaks at an eighth of its learning rate, the rate is not the cause
 
 
@@ -115,6 +118,7 @@ class Session:
                 bool(self._resume) or self._in_place,
                 self.accelerator.is_main_process,
                 streams,
+                limits={"generations": config.tracking.max_generations_mb * 2**20},
             ) as self.log,
             Interrupts(patience=LAUNCHER_SECONDS if several else 0.0) as self.signals,
             self.tracker,
@@ -379,8 +383,26 @@ class Session:
         write_card(folder, self.config.run_dir, tree, trained_in(self.policy.model))
 
     def save(self) -> None:
-        """Saves a checkpoint of the current state."""
-        self.checkpoints.save(self.progress.stage, self.progress.step)
+        """Saves a checkpoint of the current state, and runs `train.after_checkpoint`."""
+        self._run_command(self.checkpoints.save(self.progress.stage, self.progress.step))
+
+    def _run_command(self, folder: Path) -> None:
+        command = self.config.train.after_checkpoint
+        if command and self.accelerator.is_main_process:
+            log = self.config.run_dir / "after_checkpoint.log"
+            words = command_after(command, folder, *place_of(folder))
+            try:
+                with Children() as children:  # which kills what still runs at the end, also at that of this process
+                    pid = children.start(words, log, without_launcher(os.environ))
+                    while not (codes := children.ended()) and not self.signals.received:
+                        time.sleep(COMMAND_TICK)
+            except OSError as error:
+                self.screen.warn(f"train.after_checkpoint: cannot be run ({error})")
+                return
+            if not codes:
+                self.screen.warn(f"train.after_checkpoint: stopped after {folder}, because the run was; see {log}")
+            elif codes[pid]:
+                self.screen.warn(f"train.after_checkpoint: ended with exit code {codes[pid]} after {folder}, see {log}")
 
     def note_score(self, evaluation: dict) -> None:
         """Marks the best evaluation of the stage so far, to save and keep it; never one whose attempt 1 fell.
@@ -426,6 +448,7 @@ class Session:
         if self.accelerator.is_main_process:
             self.checkpoints.write_result(checkpoint, self._save_rest)
             self.publisher.result(checkpoint.parent)
+        self._run_command(checkpoint)
 
     def restore_best(self) -> Path | None:
         """Restores weights and optimizer from the best checkpoint of this stage and halves the learning rate.

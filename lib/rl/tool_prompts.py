@@ -1,7 +1,7 @@
 """The prompts of chats with tools: after a message with calls comes what these gave, and the policy goes on.
 
 What a tool gave is prompt, never trained. A chat ends with the first message without a call, with one that was cut off,
-or with `tools.max_turns`; its last message is the answer that is judged.
+or with `tools.max_turns`; its last message is the answer that is judged, and earns nothing if it is a call.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from lib.core.config import ChatSampling, SelfPlayConfig
 from lib.core.errors import ConfigError
 from lib.generators.local import Template
 from lib.rl.feedback.contract import JudgedAnswer
-from lib.rl.prompts import ChatRenderer, Prompt, continued
+from lib.rl.prompts import CUT, ChatRenderer, Prompt, continued
 from lib.tools.loop import make_loop
 from lib.tools.toolbox import Toolbox
 
@@ -33,7 +33,7 @@ class ToolRenderer(ChatRenderer):
         if schemas := self.loop.schemas():
             self.template_kwargs["tools"] = self.outside.harmless(schemas)
         self.follows_as = "tool" if self.loop.protocol == "native" else self.loop.result_role
-        if (least := len(self.between(""))) >= self.most:
+        if (least := len(self.between(CUT))) > self.most:
             raise ConfigError(
                 f"model.max_seq_length: got {self.most} tokens for each result of a tool, of which the chat template "
                 f"takes {least}: raise it, or lower tools.max_turns or generation.max_new_tokens"
@@ -44,8 +44,12 @@ class ToolRenderer(ChatRenderer):
         return super().ids(self.loop.prompt(messages))
 
     def judged(self, text: str) -> str:
-        """Returns the final answer in a text, or all of it."""
-        return self.loop.final_answer(text)
+        """Returns the final answer in a message, "" if it calls a tool, else all of it."""
+        _, said, _ = split_reasoning(text, *self.thinking.tags)
+        if self.loop.calls_in(said):
+            return ""
+        answer = self.loop.final_answer(said)
+        return text if answer == said else answer
 
     def after(self, answers: Sequence[JudgedAnswer]) -> list[Prompt | None]:
         """Returns after each answer the prompt with the results of its calls, None where it has none or was cut off."""

@@ -28,7 +28,7 @@ CARD = "README.md"  # of a model, next to its weights
 MANIFEST = "MANIFEST.json"
 SECRETS = ("base_url", "api_key_env", "headers", "extra_body", "after_checkpoint")  # keys shown nowhere, of any version
 # config keys that do not affect the results
-MAY_CHANGE = ("output_dir", "tracking", "reward.timeout_s", "hub")
+MAY_CHANGE = ("output_dir", "tracking", "reward.timeout_s", "train.after_checkpoint", "hub")
 
 
 def check_directory(config: Outputs, resume: bool | Path, allow_change: bool, may_change: Iterable[str] = ()) -> None:

@@ -14,7 +14,7 @@ from lib.core.interrupts import Interrupts
 
 Item = TypeVar("Item")
 LAUNCHER = ("RANK", "WORLD_SIZE", "LOCAL_", "MASTER_", "GROUP_", "ROLE_", "TORCHELASTIC_", "ACCELERATE_", "FSDP_")
-LONGEST_WAIT = timedelta(hours=2)  # NCCL's own 10 minutes are too few for a long rollout
+LONGEST_WAIT = timedelta(hours=2)  # NCCL's own 10 minutes are too few for train.after_checkpoint or a long rollout
 
 _meanwhile: list[Callable[[], None]] = []
 

@@ -41,13 +41,17 @@ WARN_SECONDS = 60
 class RunLog:
     """The log of one run, written by the main process only: elsewhere (`is_main=False`) every method does nothing.
 
-    `streams` names its JSONL files. Opening raises ConfigError when another process uses the directory, or when it
+    `streams` names its JSONL files; of those in `limits` the oldest rows are deleted beyond about so many bytes.
+    Opening raises ConfigError when another process uses the directory, or when it
     holds a run and `resume` is false; StorageError when the directory cannot be written.
     """
 
     # Synchronous on purpose: a write and an fsync cost milliseconds per step, a thread would lose its queue at a kill.
 
-    def __init__(self, directory: Path, resume: bool, is_main: bool = True, streams: Iterable[str] = STREAMS):
+    def __init__(
+        self, directory: Path, resume: bool, is_main: bool = True, streams: Iterable[str] = STREAMS,
+        limits: Mapping[str, int] | None = None,
+    ):  # fmt: skip
         self.directory = Path(directory)
         self._streams: dict[str, _Stream] = {}
         self._lock: int | None = None
@@ -59,7 +63,7 @@ class RunLog:
             self.directory.mkdir(parents=True, exist_ok=True)
             self._lock = lock(self.directory)
             refuse_existing(self.directory, resume)
-            self._streams = {name: _Stream(self.directory, name) for name in streams}
+            self._streams = {name: _Stream(self.directory, name, (limits or {}).get(name)) for name in streams}
             fsync_folder(self.directory)
         except OSError as error:
             self.close()
@@ -104,7 +108,7 @@ class RunLog:
             stream.sync()
 
     def offsets(self) -> dict[str, int]:
-        """Returns every stream's length in bytes, which a checkpoint stores for `rewind`."""
+        """Returns every stream's length in bytes, deleted ones included, which a checkpoint stores for `rewind`."""
         return {name: stream.size() for name, stream in self._streams.items()}
 
     def rewind(self, offsets: Mapping[str, int]) -> None:
@@ -152,6 +156,18 @@ def write_whole(target: Path, parts: Iterable[bytes]) -> None:
         aside.unlink(missing_ok=True)
         reason, remedy = error.strerror or error, storage_remedy(error)
         raise StorageError(f"{target}: cannot be written ({reason}); {remedy}, and start again") from error
+
+
+def files_of(directory: Path, stream: str) -> list[Path]:
+    """Returns the files of a stream that are there, the oldest rows first."""
+    current = directory / f"{stream}.jsonl"
+    return [*(path for _, path in _set_aside_of(current)), *([current] if current.exists() else [])]
+
+
+def _set_aside_of(current: Path) -> list[tuple[int, Path]]:
+    """Returns the files that `_Stream` has set aside, with their offsets, the oldest first."""
+    files = current.parent.glob(f"{current.stem}.*.jsonl")
+    return sorted((int(offset), path) for path in files if (offset := path.name.split(".")[-2]).isdecimal())
 
 
 class Line(NamedTuple):
@@ -277,19 +293,32 @@ class Lines:
 
 
 class _Stream:
-    """A JSONL file whose new lines wait in memory while the disk is full."""
+    """A JSONL file whose new lines wait in memory while the disk is full.
 
-    def __init__(self, directory: Path, name: str):
+    With a limit in bytes, a file of half that size is set aside under the name `<stream>.<offset>.jsonl`, and the one
+    before it is deleted. Offsets count from the first row of the run, whether it is still there or not; an empty file
+    under such a name tells where the rows begin.
+    """
+
+    def __init__(self, directory: Path, name: str, limit: int | None = None):
         self._path = directory / f"{name}.jsonl"
         self._path.parent.mkdir(exist_ok=True)
-        self._lines = Lines(self._path)
+        self._limit = limit
+        self._open()
         self._waiting: deque[bytes] = deque(maxlen=RING_ROWS)
         self._lost = 0
         self._warned = -math.inf  # monotonic seconds
         self._is_deleted = False
 
+    def _open(self) -> None:
+        self._lines = Lines(self._path)
+        self._begin = 0  # offset of the first row of the file
+        if aside := _set_aside_of(self._path):
+            start, path = aside[-1]
+            self._begin = start + path.stat().st_size
+
     def size(self) -> int:
-        return self._lines.size()
+        return self._begin + self._lines.size()
 
     def close(self) -> None:
         self._lines.close()
@@ -310,17 +339,37 @@ class _Stream:
                     "the run and continue with --resume, which begins the file again",
                     self._path,
                 )  # fmt: skip
+            if self._limit and self._lines.size() >= self._limit // 2:
+                self._set_aside()
         except OSError as error:
             self._warn(error)
 
+    def _set_aside(self) -> None:
+        older = [path for start, path in _set_aside_of(self._path) if start < self._begin]
+        os.replace(self._path, self._name(self._begin))
+        full = self._lines
+        self._open()
+        full.close()
+        for path in older:
+            path.unlink()
+        fsync_folder(self._path.parent)
+
+    def _name(self, offset: int) -> Path:
+        return self._path.with_name(f"{self._path.stem}.{offset}.jsonl")
+
     def rewind(self, offset: int) -> None:
-        if self.size() < offset:
+        while older := [start for start, _ in _set_aside_of(self._path) if offset < self._begin > start]:
+            self._lines.close()
+            os.replace(self._name(older[-1]), self._path)  # what was set aside since is the file again,
+            self._name(older[-1]).touch()  # and where it begins is still known
+            self._open()
+        if self.size() < offset or offset < self._begin:
             logger.warning(
-                "%s: has %d bytes, the checkpoint recorded %d: rows are missing from it",
-                self._path, self.size(), offset,
+                "%s: has bytes %d to %d, the checkpoint recorded %d: rows are missing from it",
+                self._path, self._begin, self.size(), offset,
             )  # fmt: skip
-        else:
-            self._lines.truncate(offset)
+        if offset <= self.size():
+            self._lines.truncate(max(0, offset - self._begin))
 
     def _flush(self) -> None:
         while self._waiting:

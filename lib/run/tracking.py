@@ -2,8 +2,7 @@
 
 Whatever goes wrong in it is one warning, and the run continues without it. Entity, group, tags, notes and mode of a W&B
 run come from W&B's own variables, such as WANDB_MODE; WANDB_PROJECT and WANDB_NAME come before the config.
-accelerate's trackers are not used: they write no histograms, TensorBoard's refuses a config with lists in it, and an
-error of theirs ends the run.
+accelerate's trackers are not used: TensorBoard's refuses a config with lists in it, and their errors end the run.
 """
 
 import contextlib

@@ -7,10 +7,8 @@ know no tools: a message ends with one JSON object, either of
     {"final_answer": "42"}
 
 A message without either is an answer. In training the policy speaks, and only its calls are answered here (`results`).
-
-Whatever goes wrong with a call is told to the model as the call's result. What
-the assistant said stays in the chat; results have a role of their own, `tool`, or `user` where a template has no
-other, so that no loss is ever on them.
+Whatever goes wrong with a call is told to the model as the call's result. What the assistant said stays in the chat;
+results have a role of their own, `tool`, or `user` where a template has no other, so that no loss is ever on them.
 """
 
 import asyncio

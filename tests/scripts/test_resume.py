@@ -441,6 +441,29 @@ def test_refusals_need_no_torch(half):
         assert done.stdout.endswith("False\n"), done.stderr
 
 
+@pytest.mark.parametrize(
+    ("numbers", "code"),
+    [([signal.SIGTERM], 143), ([signal.SIGINT], 130), ([signal.SIGTERM] * 2, 143), ([signal.SIGKILL], -9)],
+)
+def test_the_command_after_a_checkpoint_ends_with_the_run(mine, numbers, code):
+    command = "sh -c 'sleep 300 & echo $$ $! > {checkpoint}/../pids; wait'"
+    run = mine.launch(f"train.after_checkpoint={command}")
+    written = mine.dir / "stage1/pids"
+    forks.wait_for(lambda: written.exists() and written.read_text().endswith("\n"), run, mine.folder / "said.txt")
+    for number in numbers:
+        os.kill(run.pid, number)
+    run.join(60)
+    assert run.exitcode == code
+    if len(numbers) == 1:  # between two, it may have been told or not
+        told = "train.after_checkpoint: stopped after" in (mine.folder / "said.txt").read_text()
+        assert told == (number != signal.SIGKILL)
+    processes = [Path("/proc", pid) for pid in written.read_text().split()]
+    end = time.monotonic() + 10
+    while any(map(is_running, processes)):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
 def is_running(process: Path) -> bool:
     try:
         return "\nState:\tZ" not in (process / "status").read_text()

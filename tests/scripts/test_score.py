@@ -867,6 +867,23 @@ def test_a_schedule_or_a_pool_that_cannot_be_is_refused(folder):
         preview(load(ScoreConfig, Path("tiny.yaml"), ["curriculum.easy_pool={column: kind, values: [easy]}"]))
 
 
+def test_a_command_follows_every_checkpoint(folder, capsys):
+    told = """bash -c 'ls {checkpoint}/adapter_model.safetensors && echo at {stage} {step} && exit {step}'"""
+    run = score_run(f"train.after_checkpoint={told}")
+    with run.open() as session:
+        session.save()
+        run.progress.step = 1
+        session.save()
+    log = (run.config.run_dir / "after_checkpoint.log").read_text()
+    folders = [run.config.run_dir / f"stage1/step_{n}/adapter_model.safetensors" for n in (0, 1)]
+    assert log.split("\n") == [str(folders[0]), "at 1 0", str(folders[1]), "at 1 1", ""]
+    warned = [line for line in capsys.readouterr().out.splitlines() if "after_checkpoint" in line]
+    assert len(warned) == 1 and "ended with exit code 1" in " ".join(warned)
+    for wrong in ("run {folder}", "run 'it", "run {}", "run {checkpoint:>9}", "run {stage.x}"):
+        with pytest.raises(ConfigError, match=r"train.after_checkpoint: .*it may name \{checkpoint\}"):
+            score_run(f"train.after_checkpoint={json.dumps(wrong)}")
+
+
 @pytest.mark.parametrize("text", ["Again: {question}", "It is not {answer}!", "Again: {qestion}"])
 def test_a_column_in_the_instruction_is_refused(folder, text):
     """It is the same for all rows: a column would reach the model as it stands."""

@@ -225,6 +225,7 @@ def test_edited_numbers_are_seen_with_and_without_a_new_seal(track, run, tmp_pat
         ({"eval": {"seed": 7}}, "config: eval.seed 0 -> 7"),
         ({"prompts": {"feedback": "verdict"}}, "config: prompts.feedback 'none' -> 'verdict'"),
         ({"prompts": {"self_correction": "Add ten."}}, "config: prompts.self_correction "),
+        ({"train": {"after_checkpoint": "touch here"}}, "config: train.after_checkpoint None -> 'touch here'"),
         ({"distill": {"model": {"name": "oracle"}}}, "config: distill"),
     ],
 )

@@ -82,6 +82,7 @@ from lib.core.config.rl import (
     TrainedSampling,
     TrainLoop,
     Vllm,
+    command_after,
 )
 from lib.core.config.score import ATTEMPT, Generation, Prompts, ScoreConfig, ScoreTrain
 from lib.core.config.selfplay import (

@@ -1,8 +1,10 @@
 """What the configs of both RL scripts have: training rows, sampling that is trained, optimizer steps, evaluation."""
 
+import shlex
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from lib.core.config.chat import Server, Servers, server_conflicts
 from lib.core.config.combinations import VLLM, refusal
@@ -32,6 +34,11 @@ class MixturePart(Source):
     weight: Positive = 1.0  # its rows are mixed in this proportion to those of the other parts
     columns: dict[Name, Name] = {}  # renames columns, so that parts have the same: {new name: name in the source}
     task: Name | None = None  # the value of the column `task` in its rows; null: the name of the part
+
+
+def command_after(command: str, checkpoint: Path, stage: int, step: int) -> list[str]:
+    """Returns the words of `train.after_checkpoint` for one checkpoint."""
+    return [word.format(checkpoint=checkpoint, stage=stage, step=step) for word in shlex.split(command)]
 
 
 class Dataset(Source):
@@ -133,6 +140,11 @@ class TrainLoop(Section):
     on_collapse: Literal["warn", "stop", "restore"] = "stop"
     # what happens on a collapse (see lib/rl/checks.py). warn: it is only reported; stop: the run ends (exit code 3);
     # restore: the run goes back to its best checkpoint, at half the learning rate
+    after_checkpoint: Name | None = None
+    # a command to run after each checkpoint, while training waits, such as a benchmark: {checkpoint} is its folder,
+    # {stage} and {step} are its numbers. Its output is in after_checkpoint.log; its failure is a warning. A signal
+    # that stops the run ends it, and when it has ended, so has all that it started. With several processes it must end
+    # before they lose patience with the main one
     overlong_buffer: CountOrZero = 0
     # the last tokens of the budget, over which a penalty grows linearly from 0 to 1 (DAPO, eq. 13); 0: no penalty
     mask_truncated: bool = False  # true: completions cut off by the token limit are not trained on
@@ -142,6 +154,18 @@ class TrainLoop(Section):
     sampler_correction: SamplerCorrection | None = None  # null: none
     stop_on_identical_rewards: bool = False
     # true: after 20 steps in a row in which no prompt's rewards differ, end the run instead of warning
+
+    @field_validator("after_checkpoint")
+    @classmethod
+    def _can_be_filled(cls, command: str | None) -> str | None:
+        try:
+            words = command_after(command or "-", Path("stage1/step_1"), 1, 1)
+        except (KeyError, IndexError, ValueError, TypeError, AttributeError) as error:
+            known = "{checkpoint}, {stage} and {step}"
+            raise ValueError(f"{error!r}: it may name {known}; double a brace that is meant as text") from error
+        if not words:
+            raise ValueError("it is blank: give a command, or null")
+        return command
 
     def _conflicts(self) -> Conflicts:
         if self.on_collapse == "restore" and not self.keep_best:

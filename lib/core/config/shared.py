@@ -261,6 +261,8 @@ class Tracking(Section):
     project: Name = "rematch"
     # the project in the dashboard; the run's name there is run_name. W&B's own variables decide the rest, and come
     # first: WANDB_MODE, WANDB_ENTITY, WANDB_PROJECT, WANDB_NAME, WANDB_RUN_GROUP, WANDB_TAGS, WANDB_NOTES
+    max_generations_mb: CountOrZero = 0
+    # megabytes that generations.jsonl may take; beyond them its oldest rows are deleted; 0: no limit
     tokens: Literal["none", "one_prompt", "all"] = "one_prompt"
     # whose tokens have their log-probs, ratio and weight in generations.jsonl. one_prompt: those of the answers to one
     # prompt per step, where the largest advantage was; all: of every answer but retries under hints; none: of no answer

@@ -151,6 +151,7 @@ def test_tokens_of_all_turns_weigh_alike_where_tokens_are_averaged(folder, calli
         credit = run.credit(run.play(), [])
     assert set(credit.turn.tolist()) == {1, 2, 3}
     assert len(set(credit.weight[credit.counts].tolist())) == 1
+    assert float((credit.weight * credit.length)[credit.counts].sum()) == pytest.approx(credit.divisor)  # a mean
 
 
 def test_the_kl_of_a_chat_is_that_of_all_its_turns(folder, calling):
@@ -283,7 +284,9 @@ def test_calls_are_read_in_the_protocol_of_the_config(protocol):
     assert "42" in after_text(prompts, f"<think>?</think>{call_of('print(6*7)', protocol)}").feedback
     final = '{"final_answer": "42"}'
     assert prompts.judged(f"So: {final}") == ("42" if protocol == "json" else f"So: {final}")
-    assert prompts.judged(call_of("print(42)")) == call_of("print(42)")
+    draft = f"<think>{final}</think>I do not know."
+    assert prompts.judged(draft) == draft  # an answer within the reasoning is none
+    assert prompts.judged(f"<answer>42</answer>{call_of('print(42)', protocol)}") == ""  # nor one that still calls
 
 
 def test_native_tools_are_shown_by_a_template_that_knows_them():

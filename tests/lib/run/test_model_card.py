@@ -89,7 +89,7 @@ def test_a_licence_cannot_write_into_the_card(tree, make_policy, tmp_path):
 
 def test_a_card_shows_of_servers_the_names_of_their_models_alone(make_policy, tmp_path):
     path = Path(__file__).parents[3] / "configs/math_replay.yaml"
-    tree = yaml.safe_load(dump(load(SelfPlayConfig, path)))
+    tree = yaml.safe_load(dump(load(SelfPlayConfig, path, ["train.after_checkpoint=curl hush-1"])))
     server = {"base_url": "https://x/v1?api-key=hush-2", "api_key_env": "hush-3",
               "extra_body": {"key": "hush-5", "name": "hush-6", "pin": 4711}, "deadline_s": 4711}  # fmt: skip
     for name in ("opponent", "teacher", "distill"):
@@ -97,7 +97,7 @@ def test_a_card_shows_of_servers_the_names_of_their_models_alone(make_policy, tm
         tree["servers"][f"{name}s"] = server | {"model": f"model-of-{name}"}
     tree["generation"]["vllm"] = {"url": "hush-7", "options": ["--api-key", "hush-8"]}
     tree["reward"]["options"] = {"judge": "hush-9", "depth": 3}
-    tree["train"] |= {"key_of_another_version": "hush-10", "after_checkpoint": "curl hush-1"}
+    tree["train"]["key_of_another_version"] = "hush-10"
     tree |= {"tracking": {"notes": "hush-11"}, "hub": {"repo_id": "hush/12"}}
     card(tree, make_policy().model, [], tmp_path / "stage1/step_2", tmp_path)
     text = (tmp_path / "README.md").read_text()

@@ -120,6 +120,40 @@ def test_rewind_forgets_rows_after_the_checkpoint(tmp_path, caplog):
         assert "rows are missing" in caplog.text and len(rows_of(tmp_path)) == 2
 
 
+def test_a_limited_stream_keeps_its_newest_rows_whatever_is_rewound(tmp_path):
+    """Against a list: rows are written, the run goes back to checkpoints, ends and starts again."""
+    dice, limit = random.Random(3), {"generations": 4000}
+    log, expected, known = RunLog(tmp_path, resume=False, limits=limit), [], [(0, {})]
+
+    def kept():
+        files = sorted(tmp_path.glob("generations.*.jsonl"), key=lambda path: int(path.name.split(".")[1]))
+        return [row["n"] for path in [*files, tmp_path / "generations.jsonl"] for row in read_jsonl(path)[0]]
+
+    for n in range(600):
+        log.write("generations", {"n": n, "text": "x" * dice.randrange(60)})
+        expected.append(n)
+        if dice.random() < 0.5:
+            log.sync()
+            known.append((len(expected), log.offsets()))
+            assert sum(path.stat().st_size for path in tmp_path.glob("generations*.jsonl")) <= 4000 + 1000
+        if dice.random() < 0.05:
+            length, offsets = known[dice.randrange(max(0, len(known) - 4), len(known))]
+            if dice.random() < 0.5:
+                log.close()
+                log = RunLog(tmp_path, resume=True, limits=limit)
+            log.rewind(offsets)
+            del expected[length:]
+            known = [entry for entry in known if entry[0] <= length]
+            assert log.offsets().get("generations") == offsets.get("generations", 0)
+        if dice.random() < 0.2:
+            found = kept()
+            assert found == expected[len(expected) - len(found) :] and (len(found) > 15 or len(found) == len(expected))
+    assert len(list(tmp_path.glob("generations.*.jsonl"))) <= 2 and len(kept()) < len(expected)
+    log.rewind({"generations": 10})  # long deleted
+    assert kept() == []
+    log.close()
+
+
 @pytest.mark.parametrize("size", [200, 3_000, 2_000_000])
 def test_kill_9_loses_nothing_that_was_synced(tmp_path, size):
     rng = random.Random(size)
