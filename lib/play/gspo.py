@@ -94,7 +94,7 @@ class GspoRun:
         self.accelerator, self.progress, self.step = session.accelerator, session.progress, session.step
         self.steps, self.loss = stage.steps, policy_loss_of(config)
         reads_reference = train.beta > 0 and train.kl != "k1_in_reward"
-        turns = ("", *(f"turn{number + 1}" for number in range(1, len(config.budgets))))
+        turns = ("", *(f"turn{number}" for number in range(2, len(config.budgets) + 1)))
         self.objective = Objective(
             self.loss, train.kl, reads_reference=reads_reference, turns=turns, correction=train.sampler_correction
         )

@@ -1,4 +1,4 @@
-"""What the configs of scripts that ask chats have: prompts, servers, thinking, tools."""
+"""Sections of the configs of scripts with chats: prompts, servers, thinking, tools."""
 
 import re
 from typing import Annotated, Any, Literal
@@ -62,7 +62,7 @@ class WebSettings(Section):
 
 
 class Tools(Section):
-    """What the model may call while it answers. Outputs of tools are never trained on."""
+    """Tools that the model may call while it answers. Their outputs are never trained on."""
 
     names: list[Name] = []  # python.run, web.search, web.fetch, or the dotted path of your own function
     protocol: Literal["auto", "native", "json"] = "auto"

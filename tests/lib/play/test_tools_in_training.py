@@ -50,7 +50,7 @@ def some_calls(self, text):
 
 
 def said(answer):
-    """What a message says apart from its reasoning; nothing where it was cut off."""
+    """Returns a message without its reasoning, "" where it was cut off."""
     return split_reasoning(answer.text)[1] if answer.completion.finished else ""
 
 
@@ -170,7 +170,7 @@ def test_the_kl_of_a_chat_is_that_of_all_its_turns(folder, calling):
         assert not torch.allclose(run.credit(games, []).advantage, with_kl.advantage)
 
 
-# -- what is told of it
+# -- logs and reports
 
 
 def test_logs_and_evaluations_read_the_last_answer_and_keep_the_calls(folder, calling, tmp_path):
