@@ -33,13 +33,13 @@ from lib.rl.checks import form_of
 from lib.rl.credit import (
     Credit,
     advantages_of,
-    along,
     chains_of,
     credit_of,
     in_minibatches,
     is_counted,
     overlong_penalty,
     peers_of,
+    sum_by,
     with_teacher,
     with_token_weights,
     without_idle_trees,
@@ -189,7 +189,7 @@ class GspoRun:
         for row in collect(aid.rows, self.accelerator):
             self.session.log.write("sft", row)
         self._log_texts("train", aid.texts + [text for group in retries for text in texts_of(group)])
-        self._log_failures([("teacher", *failure) for failure in aid.failures])
+        self._log_failures([(f"teacher: {error}", prompt, {}) for error, prompt in aid.failures])
         return [] if settings.train == "collect" else retries
 
     def credit(self, games: list[Game], retries: list[Group]) -> Credit:
@@ -197,17 +197,16 @@ class GspoRun:
         config, train, turns = self.config, self.config.train, len(self.config.budgets)
         games = [*games, *map(Game, retries)]
         step_nodes = nodes(game.tree for game in games)
-        firsts, chains = [node for node in step_nodes if node.parent is None], chains_of(step_nodes)
+        firsts, chain = [node for node in step_nodes if node.parent is None], chains_of(step_nodes)
         rewards = [reward for game in games for reward in rewards_of(game, config)]  # of last answers, by chain
         counts = [is_counted(answer, train.mask_truncated) for game in games for answer in game.group.answers]
         in_reward = train.kl == "k1_in_reward"
-        has_penalties = in_reward and train.beta > 0
         penalties = None
-        if has_penalties:
+        if in_reward and train.beta:
             by_answer = kl_in_reward(self.policy, step_nodes, (train.beta,) * turns, self.step.batches)
-            penalties = [sum(by_answer[number] for number in chain) for chain in chains]
+            penalties = sum_by(torch.tensor(by_answer), chain).tolist()
         advantage = advantages_of(self.loss.advantage, peers_of(firsts), rewards, counts, self.accelerator, penalties)
-        advantage, counts = along(chains, advantage), along(chains, counts)
+        advantage, counts = [advantage[number] for number in chain], [counts[number] for number in chain]
         kl_weights = (train.beta * (not in_reward),) * turns
         credit = credit_of(step_nodes, advantage, counts, kl_weights, self.accelerator.device)
         if self.distiller:
@@ -295,7 +294,7 @@ class GspoRun:
             chooses = self.curriculum.chooses
             self.scoreboard.record(collect(results, self.accelerator), self.progress.step + 1, chooses)
             unanswered = [game for game in games if not game.opponent.verdict]
-            self._log_failures([("opponent", game.opponent.error, game.group.prompt) for game in unanswered])
+            self._log_failures([(f"opponent: {game.opponent.error}", game.group.prompt, {}) for game in unanswered])
         decided = [game for game in games if game.opponent.verdict or not self.opponent]
         rows = [(game.outcome, game.group.prompt.row) for game in decided if game.outcome]
         for outcome, row in collect(rows, self.accelerator):
@@ -316,14 +315,11 @@ class GspoRun:
     def _log_unsolved(self, groups: list[Group]) -> None:
         """Logs the reward's explanation for the first answer to each prompt that the policy did not solve."""
         texts = [self.task.prompts.judged(group.answers[0].text) for group in groups]
-        rows = [group.prompt.row for group in groups]
-        reasons = zip(groups, self.task.judge.explain(texts, rows), strict=True)
-        failures = [{"prompt": group.prompt.question, "failed": reason} for group, reason in reasons if reason]
-        for row in collect(failures, self.accelerator):
-            self.session.log.write("failures", {"step": self.progress.step + 1, "why": "solved by nobody", **row})
+        reasons = zip(groups, self.task.judge.explain(texts, [group.prompt.row for group in groups]), strict=True)
+        self._log_failures([("solved by nobody", group.prompt, {"failed": why}) for group, why in reasons if why])
 
-    def _log_failures(self, failures: list[tuple[str, str, Prompt]]) -> None:
-        rows = [{"why": f"{who}: {error}", "prompt": prompt.question} for who, error, prompt in failures]
+    def _log_failures(self, failures: list[tuple[str, Prompt, dict[str, Any]]]) -> None:
+        rows = [{"why": why, "prompt": prompt.question, **more} for why, prompt, more in failures]
         for row in collect(rows, self.accelerator):
             self.session.log.write("failures", {"step": self.progress.step + 1, **row})
 

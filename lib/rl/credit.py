@@ -86,20 +86,12 @@ def overlong_penalty(length: int, budget: int, buffer: int) -> float:
     return min(0.0, max(-1.0, (budget - buffer - length) / buffer)) if buffer else 0.0
 
 
-def chains_of(nodes: list[Node]) -> list[list[int]]:
-    """Returns for each first answer its number and those of all answers that go back to it."""
-    chains: dict[int, list[int]] = {}  # by number of any of its answers
+def chains_of(nodes: list[Node]) -> torch.Tensor:
+    """Returns for each answer, (n,), which of the first answers it goes back to, counted from 0."""
+    first: list[int] = []  # by number: the number of that first answer
     for node in nodes:
-        for number in node.numbers:
-            chains[number] = chains.get(node.parent, [])
-            chains[number].append(number)
-    return [chains[number] for node in nodes if node.parent is None for number in node.numbers]
-
-
-def along(chains: list[list[int]], values: list[Any]) -> list[Any]:
-    """Returns the value of a chain for each of its answers, by number; `values` are by chain."""
-    by_number = {number: value for chain, value in zip(chains, values, strict=True) for number in chain}
-    return [by_number[number] for number in sorted(by_number)]
+        first += [number if node.parent is None else first[node.parent] for number in node.numbers]
+    return torch.tensor(first).unique(return_inverse=True)[1]
 
 
 # -- advantages
@@ -355,8 +347,7 @@ def kl_sampled(credit: Credit, share: float, generator: torch.Generator, acceler
     probability `share` and weighted by its inverse (Horvitz and Thompson 1952), so that the expected gradient is
     unchanged.
     """
-    chains = chains_of(credit.nodes)
-    branch = torch.tensor(along(chains, list(range(len(chains)))), device=credit.tree.device)
+    branch = chains_of(credit.nodes).to(credit.tree.device)
     is_paid = sum_by(credit.has_signal.long(), branch) > 0
     before, total = before_mine(len(is_paid), accelerator)
     drawn = torch.rand(total, generator=generator, device=branch.device)[before:][: len(is_paid)] < share

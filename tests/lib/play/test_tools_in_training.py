@@ -27,7 +27,7 @@ from lib.generators.protocol import Call
 from lib.model.scratch import build_tokenizer
 from lib.rewards.judge import Verdict
 from lib.rl.batching import sequences
-from lib.rl.credit import along, chains_of
+from lib.rl.credit import chains_of
 from lib.rl.feedback.contract import JudgedAnswer
 from lib.rl.prompts import PLACEHOLDER
 from lib.rl.task import load_prompts
@@ -158,14 +158,10 @@ def test_the_kl_of_a_chat_is_that_of_all_its_turns(folder, calling):
     with opened("train.kl=k1_in_reward", "train.beta=0.1", moved=0.05) as run:
         games = run.play()
         with_kl = run.credit(games, [])
-    groups = [game.tree for game in games]
-    own = chains_of(nodes(groups))
-    assert [len(chain) for chain in own] == [len(chain) for chain in chains(games)]
-    for chain in own:
-        assert len({with_kl.advantage[number].item() for number in chain}) == 1
-    assert along(own, [*range(len(own))]) == [
-        next(i for i, chain in enumerate(own) if number in chain) for number in range(len(with_kl.advantage))
-    ]
+    chain = chains_of(nodes(game.tree for game in games))
+    assert chain.bincount().tolist() == [len(own) for own in chains(games)]
+    for number in range(len(chains(games))):
+        assert len(set(with_kl.advantage[chain == number].tolist())) == 1
     with opened(moved=0.05) as run:
         assert not torch.allclose(run.credit(games, []).advantage, with_kl.advantage)
 
