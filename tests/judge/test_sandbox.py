@@ -527,6 +527,18 @@ def test_classes_that_tests_call_may_have_operators(names):
     assert names(VECTORS, *tests, stateful=True) == ["pass"] * len(tests)
 
 
+def test_a_program_cannot_swallow_a_failed_assert(names):
+    guard = """
+        class Guard:
+            number = 1
+            def __enter__(self): return self
+            def __exit__(self, *_): return True
+    """
+    error = "with Guard() as guard:\n    raise ValueError\nassert guard.number == 1"
+    failure = "with Guard() as guard:\n    assert guard.number == 2\nassert guard.number == 1"
+    assert names(guard, error, failure, stateful=True) == ["pass", "wrong"]
+
+
 @pytest.mark.parametrize("answer", ["0", "0.0", "self"])
 def test_no_object_stands_in_for_a_value(names, answer):
     source = f"""
