@@ -200,8 +200,7 @@ class GspoRun:
         firsts, chain = [node for node in step_nodes if node.parent is None], chains_of(step_nodes)
         rewards = [reward for game in games for reward in rewards_of(game, config)]  # of last answers, by chain
         counts = [is_counted(answer, train.mask_truncated) for game in games for answer in game.group.answers]
-        in_reward = train.kl == "k1_in_reward"
-        penalties = None
+        in_reward, penalties = train.kl == "k1_in_reward", None
         if in_reward and train.beta:
             by_answer = kl_in_reward(self.policy, step_nodes, (train.beta,) * turns, self.step.batches)
             penalties = sum_by(torch.tensor(by_answer), chain).tolist()
@@ -213,8 +212,8 @@ class GspoRun:
             credit = with_teacher(credit, self.distiller.begin(step_nodes, counts), config.distill.reward_weight)
         if train.resample_rounds:
             credit = without_idle_trees(credit)
-        norm, ones = self.loss.length_norm, (1,) * turns
-        credit = with_token_weights(credit, norm, config.budgets, self.accelerator, ones, by_turn=False)
+        budgets, ones = config.budgets, (1,) * turns
+        credit = with_token_weights(credit, self.loss.length_norm, budgets, self.accelerator, ones, by_turn=False)
         if train.minibatches > 1:
             credit = in_minibatches(credit, train.minibatches, self.accelerator)
         return credit

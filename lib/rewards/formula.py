@@ -57,6 +57,9 @@ _TYPED = (  # as programs and plain texts write formulae; √2x and √x² are l
     (re.compile(r"(?<![\\A-Za-z])((?:arc)?(?:sin|cos|tan)|ln|log|exp)\s*(?=\()"), r"\\\1"),
     (re.compile(r"(?<=[\w)])\s*\*\*\s*(?:\(([^()]*)\)|(-?[0-9]+|[A-Za-z])(?!\s*\*\*|[\w.(]))"), r"^{\1\2}"),
     (re.compile(r"\A\\mathbb\s*(?:R|\{R\})\Z"), r"(-\\infty, \\infty)"),
+    (re.compile(r"\\[dt]binom(?![A-Za-z])"), r"\\binom"),
+    (re.compile(r"\\(sin|cos|tan)\s*\^\s*\{\s*-1\s*\}"), r"\\arc\1"),
+    (re.compile(r"(?<=[0-9])\s+i(?![A-Za-z])"), "i"),
 )
 _MOST_ELEMENTS = 30
 _SIZES = re.compile(r"\\(?:left|right|bigl?|bigr)(?=\s*[\[\](){}\\])")
@@ -76,7 +79,7 @@ _OPERATOR = re.compile(
 )
 _FUNCTION = re.compile(r"\\((?:arc)?(?:sin|cos|tan|cot|sec|csc)h?|log|ln|lg|exp)(?![A-Za-z])")
 _PRODUCT = re.compile(
-    r"[0-9]\s*\*\s*(?!10\s*\^)[0-9]|[0-9]\s*\(\s*[0-9.]+\s*\)"
+    r"[0-9]\s*\*\s*(?!10\s*\^)[0-9]|(?<!_)[0-9]\s*\(\s*[0-9.]+\s*\)"
     r"|\\sqrt\s*(?:\[[^\]]*\])?\s*(?:\{[^{}]*\}|[0-9])\s*\*?\s*\\sqrt"
 )
 _POWER = re.compile(r"[0-9]\s*\^\s*[0-9]")
@@ -95,9 +98,7 @@ _TEXT_WITHIN = re.compile(r"\\(?:text|mbox|textrm)\s*\{[^{}]*[A-Za-z;(][^{}]*\}[
 
 # honest formulae take 0.002 to 0.4 s
 EQUAL = ProcessJob("lib.rewards.equality:equal", "math_verify", 4 << 30, 2, requests=100_000)
-_SECONDS = (
-    3600.0  # of wall time: what bounds a question is its CPU time, so that a busy machine does not change a verdict
-)
+_SECONDS = 3600.0  # of wall time: CPU time bounds a question, so that a busy machine does not change a verdict
 _LONGEST_FORMULA = 500  # characters; the parser needs seconds for longer ones
 _WORDS = re.compile(r"[A-Za-z\s]{3,}")
 

@@ -260,6 +260,12 @@ def test_unusable_targets():
         ("x=5", "5", True),
         ("2t", "2", False),  # t is no unit
         (r"2\sqrt{3}\text{ cm}", r"\sqrt{12}", True),
+        (r"\dbinom{12}{5}", r"\binom{12}{5}", True),
+        (r"\tan^{-1}(2)", r"\arctan 2", True),
+        (r"\tan^{-1}(2)", r"\tan(2)^{-1}", False),
+        ("2 - 5 i", "2-5i", True),
+        (r"\log_3(5)", r"\log_{3} 5", True),
+        (r"3(5)x", "15x", False),
         (r"2\sqrt{3}\text{ cm}", r"2\sqrt{3}\text{ km}", False),
         ("0.3333333x", r"\frac{x}{3}", False),
         ("0.25x", r"\frac{x}{4}", True),
