@@ -1,6 +1,6 @@
 """What each family of adapters works with: everything, but for the obstacles that stand here.
 
-Configs refuse by this table what no model can do, loading what a model cannot; docs/adapters.md shows it, and
+Configs refuse by this table what no model can do, loading what a model cannot; docs/tasks.md shows it, and
 tests/lib/core/test_combinations.py tries all of it.
 """
 

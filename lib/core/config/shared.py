@@ -49,7 +49,7 @@ class Model(ModelWeights):
     """A model, and how it is loaded."""
 
     backend: Literal["auto", "plain", "unsloth"] = "auto"
-    # auto: Unsloth if it is installed, there is a GPU, and it works with all adapters (docs/adapters.md)
+    # auto: Unsloth if it is installed, there is a GPU, and it works with all adapters (docs/tasks.md)
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"  # auto: bfloat16 on a GPU that supports it, else float32
     max_seq_length: Count = 2048  # tokens of prompt and answer together, at most
     chat_template: str = ""  # Jinja text or the path of a file; "": the tokenizer's own template

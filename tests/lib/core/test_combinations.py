@@ -232,9 +232,9 @@ def test_the_table_has_every_family():
 
 
 def test_the_documentation_shows_it():
-    text = (ROOT / "docs" / "adapters.md").read_text()
+    text = (ROOT / "docs" / "tasks.md").read_text()
     for family in (*OF_PEFT, *OWN):
         found = (OBSTACLES[partner].get(family) for partner in OBSTACLES)
         cells = ["yes" if result is None else f"not {result.where}" if result.where else "no" for result in found]
         row = f"| `{family}` | {' | '.join(cells)} |\n"
-        assert row in text, f"docs/adapters.md lacks {row}"
+        assert row in text, f"docs/tasks.md lacks {row}"
