@@ -48,23 +48,23 @@ class History:
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Adds a step, a row of metrics.jsonl."""
-        told = {
+        numbers = {
             key: float(value)
             for key, value in row.items()
             if quantity_of(key) in self._quantities and isinstance(value, int | float) and isfinite(value)
         }
         self.steps = [*self.steps, row["step"]][-WINDOW:]
-        for key in {**self.values, **told}:
-            known = self.values.get(key, [None] * (len(self.steps) - 1))
-            self.values[key] = [*known, told.get(key)][-WINDOW:]
-        for key, value in told.items():
+        for key in {**self.values, **numbers}:
+            past = self.values.get(key, [None] * (len(self.steps) - 1))
+            self.values[key] = [*past, numbers.get(key)][-WINDOW:]
+        for key, value in numbers.items():
             self.first.setdefault(key, value)
             self.streaks[key] = self.streaks.get(key, 0) + 1 if value == 1 else 0
             level = self.shares(key, LEVEL + RECENT, settled=True)[:-RECENT]
             if len(level) >= RECENT:
                 mark = [*pooled(level)]
-                known = self.levels.setdefault(key, {"first": mark, "low": mark, "high": mark})
-                self.levels[key] |= {"low": min(known["low"], mark), "high": max(known["high"], mark)}
+                past = self.levels.setdefault(key, {"first": mark, "low": mark, "high": mark})
+                self.levels[key] |= {"low": min(past["low"], mark), "high": max(past["high"], mark)}
 
     def clear(self, key: str) -> None:
         """Forgets the values of a quantity, but not its levels."""
@@ -88,10 +88,10 @@ class History:
         quantity = quantity_of(key)
         solved = key.replace(quantity, "prompts_solved") if quantity.startswith(OF_RIGHT) else ""
         counts = self.values.get(solved, [None] * len(self.steps))
-        found = zip(self.steps, self.values.get(key, []), counts)  # noqa: B905  no row may have had it
+        rows = zip(self.steps, self.values.get(key, []), counts)  # noqa: B905  no row may have had it
         return [
             (value, self.prompts() if count is None else count)
-            for step, value, count in list(found)[-steps:]
+            for step, value, count in list(rows)[-steps:]
             if value is not None and count != 0 and (step > WARM_UP or not settled)
         ]
 

@@ -54,64 +54,64 @@ class Distiller:
 
     # -- a step
 
-    def begin(self, found: list[Node], wanted: list[bool]) -> list[float]:
+    def begin(self, nodes: list[Node], wanted: list[bool]) -> list[float]:
         """Prepares the reading of a step's answers; returns the weight of each one's KL, by number.
 
         It is 0 where an answer is not `wanted`, where something to show the teacher is missing, or where it would read
         more than model.max_seq_length tokens.
         """
-        answers = [(node, number, answer) for node in found
+        answers = [(node, number, answer) for node in nodes
                    for number, answer in zip(node.numbers, node.group.answers, strict=True)]  # fmt: skip
-        asked = [entry for entry in answers if wanted[entry[1]]]
-        roots = {node.tree: node for node in found if node.parent is None}
-        told = self._feedback([entry for entry in asked if entry[0].is_attempt])
+        chosen = [entry for entry in answers if wanted[entry[1]]]
+        roots = {node.tree: node for node in nodes if node.parent is None}
+        feedback = self._feedback([entry for entry in chosen if entry[0].is_attempt])
         self._answers, self._before, self._differ = {}, {}, set()
-        for node, number, answer in asked:
-            own = node.group.trained_ids
-            before = self._context(node, answer, roots[node.tree], found, told.get(number, ""))
+        for node, number, answer in chosen:
+            prompt_ids = node.group.trained_ids
+            before = self._context(node, answer, roots[node.tree], nodes, feedback.get(number, ""))
             if before is None or len(before) + len(answer.completion.ids) > self.most:
                 continue
             self._answers[number], self._before[number] = answer.completion.ids, before
-            if before != own:
+            if before != prompt_ids:
                 self._differ.add(number)
         self.hinted = {}
-        self.wanted, self.distilled = len(asked), len(self._before)
+        self.wanted, self.distilled = len(chosen), len(self._before)
         return [float(number in self._before) for _, number, _ in answers]
 
-    def _feedback(self, asked: list[tuple[Node, int, Answer]]) -> dict[int, str]:
+    def _feedback(self, entries: list[tuple[Node, int, Answer]]) -> dict[int, str]:
         """Returns the reward's explanation of each answer, by number, if the teacher is shown it."""
         if not self._shows_feedback:
             return {}
-        told: dict[int, str] = {}
-        for start in range(0, len(asked), MOST_EXPLAINED):
-            some = asked[start : start + MOST_EXPLAINED]
+        feedback: dict[int, str] = {}
+        for start in range(0, len(entries), MOST_EXPLAINED):
+            some = entries[start : start + MOST_EXPLAINED]
             texts, rows = [answer.text for *_, answer in some], [node.group.prompt.row for node, *_ in some]
             with phase("reward"):
                 explained = self.judge.explain(texts, rows)
             for (_, number, _), about in zip(some, explained, strict=True):
-                told[number] = "\n".join(f"{name}: {value}" for name, value in about.items())
-        return told
+                feedback[number] = "\n".join(f"{name}: {value}" for name, value in about.items())
+        return feedback
 
-    def _context(self, node: Node, answer: Answer, root: Node, found: list[Node], feedback: str) -> list[int] | None:
+    def _context(self, node: Node, answer: Answer, root: Node, nodes: list[Node], feedback: str) -> list[int] | None:
         """Returns the ids that the teacher reads before an answer; None where something to show is missing.
 
         In place of the tree's first prompt it reads another one; what follows in the policy's prompt, such as an
         earlier attempt, it reads as the policy did.
         """
-        own, first, prompt = node.group.trained_ids, root.group.trained_ids, root.group.prompt
+        ids, first, prompt = node.group.trained_ids, root.group.trained_ids, root.group.prompt
         is_hinted = prompt.number in self.hinted and not prompt.hint
         if self.settings.shown is None and not is_hinted:
-            return own if self.settings.model else None
-        if own[: len(first)] != first:
+            return ids if self.settings.model else None
+        if ids[: len(first)] != first:
             return None  # the middle of an earlier attempt was left out, or it was rendered anew
         if is_hinted:
-            return self.hinted[prompt.number] + own[len(first) :]
+            return self.hinted[prompt.number] + ids[len(first) :]
         values = {**prompt.row, "question": prompt.question, "feedback": feedback}
         if self._shows_sibling:
-            values["sibling"] = _sibling(node, answer, found)
+            values["sibling"] = _sibling(node, answer, nodes)
         if (self._shows_sibling and not values["sibling"]) or (self._shows_feedback and not feedback):
             return None
-        return self.renderer.reworded(prompt, filled(self.settings.shown, values, "distill.shown")) + own[len(first) :]
+        return self.renderer.reworded(prompt, filled(self.settings.shown, values, "distill.shown")) + ids[len(first) :]
 
     @torch.no_grad()
     def says(self, batch: MicroBatch) -> TeacherStates | None:
@@ -124,10 +124,10 @@ class Distiller:
             return None
         with phase("reference"):
             if self._differ.isdisjoint(numbers) and (batch.inputs.branch is None or self.teacher.takes_branches):
-                said = self.teacher.reads(batch.inputs)
+                states = self.teacher.reads(batch.inputs)
             else:
-                said = self._reads_apart(batch, numbers)
-        return replace(said, is_forward=self.settings.direction == "forward")
+                states = self._reads_apart(batch, numbers)
+        return replace(states, is_forward=self.settings.direction == "forward")
 
     def _reads_apart(self, batch: MicroBatch, numbers: list[int]) -> TeacherStates:
         """Reads answers in sequences of their own, and returns what it says in the order of a micro-batch."""
@@ -140,18 +140,18 @@ class Distiller:
         begin = dict(zip(batch.answer[begins].tolist(), begins.tolist(), strict=True))
         parts, at = [], []
         for part in micro_batches(items, batch.inputs.ids.numel(), pad_id, batch.answer.device):
-            said = self.teacher.reads(part.inputs)
-            parts.append(said.hidden)
+            states = self.teacher.reads(part.inputs)
+            parts.append(states.hidden)
             first = torch.tensor([begin[number] for number in part.answer.tolist()], device=part.token.device)
             at.append(first + part.token)
         hidden = parts[0].new_zeros(len(batch.answer), parts[0].shape[1])
         hidden[torch.cat(at)] = torch.cat(parts)
-        return TeacherStates(hidden, said.head)
+        return TeacherStates(hidden, states.head)
 
 
-def _sibling(node: Node, answer: Answer, found: list[Node]) -> str:
+def _sibling(node: Node, answer: Answer, nodes: list[Node]) -> str:
     """Returns another answer in the tree that is right, one to the same prompt if there is one; else ""."""
-    nearby = [peer for peer in found if peer.tree == node.tree and peer.is_attempt]
+    nearby = [peer for peer in nodes if peer.tree == node.tree and peer.is_attempt]
     nearby.sort(key=lambda peer: peer is not node)
     right = [other.text for peer in nearby for other, match in zip(peer.group.answers, peer.group.matches, strict=True)
              if match and other is not answer]  # fmt: skip

@@ -141,14 +141,14 @@ def standing(path: Sequence[tuple[Group, Answer]], attempts: int) -> list[Answer
 def _numbers(path: tuple[tuple[Group, Answer], ...], attempts: int) -> tuple:
     prompt, answers = path[0][0].prompt, standing(path, attempts)
     verdicts = [answer.verdict for answer in answers]
-    written = attempts_in(path)
-    missing = attempts - len(written)
+    actual = attempts_in(path)
+    missing = attempts - len(actual)
     return (
         key_of(prompt.messages or prompt.ids),
         [verdict.match for verdict in verdicts],
         [verdict.reward for verdict in verdicts],
-        [answer.length for answer in written] + [0] * missing,
-        [not answer.completion.finished for answer in written] + [False] * missing,
+        [answer.length for answer in actual] + [0] * missing,
+        [not answer.completion.finished for answer in actual] + [False] * missing,
         [verdict.well_formed for verdict in verdicts],
         attempts > 1 and not verdicts[-1].unchanged_from(verdicts[-2]),
         not all(verdict.scored for verdict in verdicts),

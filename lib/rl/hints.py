@@ -96,19 +96,19 @@ def gives_away(hint: str, secrets: list[str], question: str = "") -> bool:
     A number is found however it is written, in digit groups and words, too. An answer of one character occurs in many
     sentences: it counts where the hint states it as an answer, or where the question does not contain it.
     """
-    said, asked = _squeezed(hint), _squeezed(question)
-    numbers = _numbers_in(said)
+    text, prompt = _squeezed(hint), _squeezed(question)
+    numbers = _numbers_in(text)
     for secret in filter(None, map(_squeezed, secrets)):
         stated = quantity(secret)
         value = stated and abs(stated.number)
         if len(secret) == 1 and secret.isalpha():
-            found = _tells_letter(secret, hint, question)
+            leaked = _tells_letter(secret, hint, question)
         elif len(secret) == 1 or (value is not None and value.denominator == 1 and value < 10):
             digit = secret if len(secret) == 1 else str(value)
-            found = _tells_character(digit, _LISTED.sub(" ", said), asked) or _stands(secret, said, fewest=2)
+            leaked = _tells_character(digit, _LISTED.sub(" ", text), prompt) or _stands(secret, text, fewest=2)
         else:
-            found = _stands(secret, said) or (value is not None and value in numbers)
-        if found:
+            leaked = _stands(secret, text) or (value is not None and value in numbers)
+        if leaked:
             return True
     return False
 
@@ -118,18 +118,18 @@ def _stands(secret: str, text: str, fewest: int = 1) -> bool:
     return len(secret) >= fewest and re.search(rf"(?<![\w.]){re.escape(secret)}(?!\w|\.\d)", text) is not None
 
 
-def _tells_character(secret: str, said: str, asked: str) -> bool:
+def _tells_character(secret: str, hint: str, question: str) -> bool:
     """True if a hint gives away a digit, in figures or by name, or another single character."""
     spelled = rf"(?:{re.escape(secret)}|{_ONES[int(secret)]})" if secret.isdigit() else re.escape(secret)
-    if re.search(rf"{_STATES}[^\w\s]{{0,3}}{spelled}(?!\w|\.\d|,\d|[^\w\s]\d| of\b| [a-z]+ing\b)", said):
+    if re.search(rf"{_STATES}[^\w\s]{{0,3}}{spelled}(?!\w|\.\d|,\d|[^\w\s]\d| of\b| [a-z]+ing\b)", hint):
         return True
     number = quantity(secret)
     if number is None:
-        return _stands(secret, said) and not _stands(secret, asked)
-    said_numbers, asked_numbers = (
-        {abs(value.number) for value in map(quantity, _numerals(text)) if value} for text in (said, asked)
+        return _stands(secret, hint) and not _stands(secret, question)
+    hint_numbers, question_numbers = (
+        {abs(value.number) for value in map(quantity, _numerals(text)) if value} for text in (hint, question)
     )
-    return number.number in said_numbers - asked_numbers
+    return number.number in hint_numbers - question_numbers
 
 
 def _tells_letter(secret: str, hint: str, question: str) -> bool:
@@ -151,11 +151,11 @@ def _numerals(text: str) -> list[str]:
 
 def _numbers_in(text: str) -> set[Fraction]:
     """Returns every number that a text states, without its sign: in digits, in words, digit by digit."""
-    found = {abs(value.number) for value in map(quantity, _numerals(text)) if value}
+    numbers = {abs(value.number) for value in map(quantity, _numerals(text)) if value}
     for run in _WORDS_RUN.findall(text):
         words = [word for word in re.findall(r"[a-z]+|\d+", run) if word not in ("and", "a")]
-        found |= {Fraction(number) for number in (_cardinal(words), _side_by_side(words)) if number is not None}
-    return found
+        numbers |= {Fraction(number) for number in (_cardinal(words), _side_by_side(words)) if number is not None}
+    return numbers
 
 
 def _cardinal(words: list[str]) -> int | None:

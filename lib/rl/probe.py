@@ -78,17 +78,17 @@ def probe(policy: Policy, prompt: list[int], pad_id: int, name: str) -> Gaps:
     devices = [policy.device] if policy.device.type == "cuda" else []
     with torch.random.fork_rng(devices), policy.with_adapter(_moved(policy)), readable(policy.language_model, name):
         answers = _sampled(policy, prompts, pad_id)
-        own = [[_own_logps(policy, prompt + y.ids, len(y.ids)) for y in group]
-               for prompt, group in zip(prompts, answers, strict=True)]  # fmt: skip
+        logps = [[_own_logps(policy, prompt + y.ids, len(y.ids)) for y in group]
+                 for prompt, group in zip(prompts, answers, strict=True)]  # fmt: skip
         scored = _scored(policy, prompts, answers, pad_id)
         sampled = [[torch.tensor(y.logps) for y in group] for group in answers]
-        gaps = Gaps(_worst(sampled, own), _worst(scored, own))
+        gaps = Gaps(_worst(sampled, logps), _worst(scored, logps))
         if not max(gaps) <= LIMIT:  # NaN fails too
             kind = policy.language_model.config.model_type
             raise ConfigError(
                 f"model.name: '{name}', of type {kind}, gives the tokens that it samples other log-probs than its own "
                 f"forward does: {gaps.sampled:.3g} nats off as sampled, {gaps.scored:.3g} as scored for training, "
-                f"expected at most {LIMIT}; {_reason(policy, prompts, answers, own, gaps, pad_id)}. Training would "
+                f"expected at most {LIMIT}; {_reason(policy, prompts, answers, logps, gaps, pad_id)}. Training would "
                 "follow wrong numbers: use another model, model.backend or model.attn_implementation"
             )
     return gaps
@@ -131,48 +131,48 @@ def _sampled(policy: Policy, prompts: list[list[int]], pad_id: int, copies: int 
         columns=max(map(len, prompts)) + max(BUDGETS),
     )
     with memory_explained(decoding):
-        written = native.generate(policy, turns, decoding)
-    return [[written[(*path, copy)] for copy in range(copies)] for path in turns]
+        completions = native.generate(policy, turns, decoding)
+    return [[completions[(*path, copy)] for copy in range(copies)] for path in turns]
 
 
 def _scored(policy: Policy, prompts: list[list[int]], answers: list[list[Completion]], pad_id: int):
     """Returns log-probs of the answers' tokens as training scores them: in one batch, with branches if it uses them."""
     verdict = Verdict(0.0, {}, False, "")
-    found = nodes(
-        Group(Prompt({}, prompt, ""), [Answer(y, "", verdict) for y in own])
-        for prompt, own in zip(prompts, answers, strict=True)
+    all_nodes = nodes(
+        Group(Prompt({}, prompt, ""), [Answer(y, "", verdict) for y in group])
+        for prompt, group in zip(prompts, answers, strict=True)
     )
-    items = sequences(found, should_share=lambda _trunk, _branches: policy.masks_are_quick)
+    items = sequences(all_nodes, should_share=lambda _trunk, _branches: policy.masks_are_quick)
     (batch,) = micro_batches(items, sum(len(item.ids) for item in items) * len(items), pad_id, policy.device)
     logp, answer = policy(batch.inputs)[0].cpu(), batch.answer.cpu()
-    return [[logp[answer == number] for number in node.numbers] for node in found]
+    return [[logp[answer == number] for number in node.numbers] for node in all_nodes]
 
 
 def _own_logps(policy: Policy, ids: list[int], count: int) -> torch.Tensor:
     """Returns log-probs (count,) of the last `count` tokens by the model's own forward, without padding."""
     model = policy.language_model
-    known = inspect.signature(model.forward).parameters
-    kept = {"logits_to_keep": count + 1} if "logits_to_keep" in known else {}
+    parameters = inspect.signature(model.forward).parameters
+    kept = {"logits_to_keep": count + 1} if "logits_to_keep" in parameters else {}
     text = torch.tensor([policy.prefix + ids], device=policy.device)
     logits = model(input_ids=text, use_cache=False, **kept).logits[0, -count - 1 : -1].float()
     log_p = (logits / policy.temperature).log_softmax(-1)
     return log_p.gather(1, text[0, -count:, None])[:, 0].cpu()
 
 
-def _worst(found: list[list[torch.Tensor]], own: list[list[torch.Tensor]]) -> float:
-    pairs = [pair for row in zip(found, own, strict=True) for pair in zip(*row, strict=True)]
+def _worst(logps: list[list[torch.Tensor]], reference: list[list[torch.Tensor]]) -> float:
+    pairs = [pair for row in zip(logps, reference, strict=True) for pair in zip(*row, strict=True)]
     return float(torch.stack([(mine - theirs).abs().mean() for mine, theirs in pairs]).max())
 
 
 def _reason(
-    policy: Policy, prompts: list[list[int]], answers: list[list[Completion]], own: list[list[torch.Tensor]],
+    policy: Policy, prompts: list[list[int]], answers: list[list[Completion]], logps: list[list[torch.Tensor]],
     gaps: Gaps, pad_id: int,
 ) -> str:  # fmt: skip
     """Returns the likely reason, found by scoring and sampling with nothing else in the batch."""
     if not gaps.scored <= LIMIT:
         alone = [[_scored(policy, [prompt], [[y]], pad_id)[0][0] for y in group]
                  for prompt, group in zip(prompts, answers, strict=True)]  # fmt: skip
-        if _worst(alone, own) <= LIMIT:
+        if _worst(alone, logps) <= LIMIT:
             return "scored alone they agree, so that what stands next to a text in a batch changes it"
         return "scored alone they differ, too: its forward makes more of its hidden states than its output layer does"
     for prompt in prompts:

@@ -34,19 +34,19 @@ class Review:
         """
         if not self.phrases:
             return Verdict(0.0, {}, False, "")
-        said = self.judgement(completion, text)
-        match = bool(said) and (said == RIGHT) == self.about.match
-        malformed = "" if said else "no judgement at its end"
-        return Verdict(float(match), {"judgement": float(match)}, match, said, self.about.scored, malformed=malformed)
+        claim = self.judgement(completion, text)
+        match = bool(claim) and (claim == RIGHT) == self.about.match
+        malformed = "" if claim else "no judgement at its end"
+        return Verdict(float(match), {"judgement": float(match)}, match, claim, self.about.scored, malformed=malformed)
 
     def judgement(self, completion: "Completion", text: str) -> str:
         """Returns RIGHT or WRONG, as the phrase at the end of a text says; "" where none stands there, or no end."""
         end = _ENDING.sub("", text).casefold()
-        for said, phrase in self.phrases if completion.finished else ():
+        for claim, phrase in self.phrases if completion.finished else ():
             wanted = _ENDING.sub("", phrase).casefold()
             before = end[: -len(wanted)][-1:]
             if end.endswith(wanted) and not (before.isalnum() and wanted[0].isalnum()):
-                return said
+                return claim
         return ""
 
 
@@ -57,6 +57,6 @@ def role_of(review: Review | None) -> str:
 
 def review_of(prompts: Prompts, about: Verdict) -> Review:
     """Returns the review of an attempt that a config asks for."""
-    own = prompts.self
-    phrases = ((RIGHT, own.right), (WRONG, own.wrong)) if own.right else ()
+    settings = prompts.self
+    phrases = ((RIGHT, settings.right), (WRONG, settings.wrong)) if settings.right else ()
     return Review(prompts.reviewed_by, about, phrases)

@@ -17,7 +17,7 @@ def success_at_k(answers: Answers, samples: int) -> list[dict]:
     succ: of k attempts one after another, where a chat may have ended before (UFO, arXiv 2507.14295). pass: of k out of
     `samples` first attempts, estimated without bias. The gain is paired by question, all intervals are clustered by it.
     """
-    rows, asked = [], answers.group[::samples].tolist()
+    rows, questions = [], answers.group[::samples].tolist()
     right = answers.match.reshape(len(answers.match), -1, samples)  # (T, rows, samples)
     for k in range(1, min(len(right), samples) + 1):
         succ = right[:k].any(axis=0).mean(axis=1)
@@ -27,11 +27,11 @@ def success_at_k(answers: Answers, samples: int) -> list[dict]:
             {
                 "k": k,
                 "succ": float(succ.mean()),
-                "succ_ci95": list(stats.rate_interval(succ.tolist(), asked, most=most)),
+                "succ_ci95": list(stats.rate_interval(succ.tolist(), questions, most=most)),
                 "pass": float(np.mean(chances)),
-                "pass_ci95": list(stats.rate_interval(chances, asked, most=most // k)),
+                "pass_ci95": list(stats.rate_interval(chances, questions, most=most // k)),
                 "gain": float((succ - chances).mean()),
-                "gain_ci95": list(stats.paired_delta_interval(chances, succ.tolist(), asked)),
+                "gain_ci95": list(stats.paired_delta_interval(chances, succ.tolist(), questions)),
             }
         )
     return rows
@@ -54,7 +54,7 @@ def majority_votes(
     verdicts = [[answer.verdict for answer in standing(path, attempts)] for tree in trees for path in paths(tree)]
     verdicts = [[(verdict.answer, verdict.match) for verdict in path] for path in verdicts]
     firsts, *_, seconds = zip(*collect(verdicts, accelerator), strict=True)
-    rows, asked = [], answers.group[::samples].tolist()
+    rows, questions = [], answers.group[::samples].tolist()
     for k in doublings(samples // attempts):
         used = samples // (attempts * k) * attempts * k  # both sides see the same samples
 
@@ -66,7 +66,7 @@ def majority_votes(
             return np.array(votes).mean(axis=1)
 
         def interval(values: np.ndarray, block: int, used: int = used) -> list[float]:
-            return list(stats.rate_interval(values.tolist(), asked, most=len(asked) * (used // block)))
+            return list(stats.rate_interval(values.tolist(), questions, most=len(questions) * (used // block)))
 
         parallel, sequential = accuracy(firsts, attempts * k), accuracy(seconds, k)
         rows.append(
@@ -78,7 +78,7 @@ def majority_votes(
                 "acc_sequential": float(sequential.mean()),
                 "acc_sequential_ci95": interval(sequential, k),
                 "gain": float((sequential - parallel).mean()),
-                "gain_ci95": list(stats.paired_delta_interval(parallel.tolist(), sequential.tolist(), asked)),
+                "gain_ci95": list(stats.paired_delta_interval(parallel.tolist(), sequential.tolist(), questions)),
             }
         )
     return rows

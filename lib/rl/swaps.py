@@ -83,53 +83,53 @@ def swap_attempts(
     generator = torch.Generator(policy.device).manual_seed(seed + accelerator.process_index)
     firsts = [First(tree, answer) for tree in trees for answer in tree.answers]
     contexts = _contexts(prompts, firsts, judge, sampling.copies[0], dice)
-    found: list[dict[str, Found]] = [{} for _ in firsts]
-    asked = []
-    for i, own in enumerate(contexts):
-        for name, context in own.items():
+    results: list[dict[str, Found]] = [{} for _ in firsts]
+    pending = []
+    for i, by_name in enumerate(contexts):
+        for name, context in by_name.items():
             if context.source == "own":  # its attempt 2 is there already
-                found[i][name] = _found(firsts[i].answer.following.answers[0].verdict, context)
+                results[i][name] = _found(firsts[i].answer.following.answers[0].verdict, context)
             else:
-                asked.append((i, name, context))
+                pending.append((i, name, context))
     revising = replace(sampling, copies=(1,), max_new_tokens=sampling.max_new_tokens[1:2])
-    for start in range(0, len(asked), ROWS_AT_ONCE):
-        part = asked[start : start + ROWS_AT_ONCE]
+    for start in range(0, len(pending), ROWS_AT_ONCE):
+        part = pending[start : start + ROWS_AT_ONCE]
         seconds = [prompts.next_prompt(firsts[i].tree.prompt, context.completion) for i, _, context in part]
         groups = sample(policy, prompts, seconds, judge, revising, generator)
         for (i, name, context), group in zip(part, groups, strict=True):
-            found[i][name] = _found(group.answers[0].verdict, context)
+            results[i][name] = _found(group.answers[0].verdict, context)
     questions = collect([key_of(first.tree.prompt.ids) for first in firsts], accelerator)
     is_right = collect([first.verdict.match for first in firsts], accelerator)
-    sources = collect([own["right"].source if "right" in own else "none" for own in contexts], accelerator)
-    return summarise(questions, is_right, collect(found, accelerator), sources, sampling.temperature)
+    sources = collect([by_name["right"].source if "right" in by_name else "none" for by_name in contexts], accelerator)
+    return summarise(questions, is_right, collect(results, accelerator), sources, sampling.temperature)
 
 
 def summarise(
     questions: Sequence[Hashable],
     is_right: list[bool],
-    found: list[dict[str, Found]],
+    results: list[dict[str, Found]],
     sources: list[str],
     temperature: float,
 ) -> dict:
     """Returns the row. The lists hold an entry per first attempt, over all processes.
 
-    `questions`: what each answers; `is_right`: whether it is right; `found`: the verdicts on attempt 2, by context.
+    `questions`: what each answers; `is_right`: whether it is right; `results`: the verdicts on attempt 2, by context.
     """
     group, right = group_of(questions), np.array(is_right)
-    row: dict[str, Any] = {"n": len(found), "prompts": int(group.max()) + 1, "temperature": temperature}
+    row: dict[str, Any] = {"n": len(results), "prompts": int(group.max()) + 1, "temperature": temperature}
     row |= rate("acc_attempt1", right.astype(float), group)
     row["right_is"] = {source: sources.count(source) / len(sources) for source in sorted(set(sources))}
     row["after"] = {}
-    own = np.array([sample["own"][0] for sample in found], dtype=float)
+    after_own = np.array([sample["own"][0] for sample in results], dtype=float)
     for name in CONTEXTS:
-        there = np.array([name in sample for sample in found])
-        match, repeats = (np.array([sample.get(name, (0, 0))[k] for sample in found], dtype=float) for k in (0, 1))
+        there = np.array([name in sample for sample in results])
+        match, repeats = (np.array([sample.get(name, (0, 0))[k] for sample in results], dtype=float) for k in (0, 1))
         numbers: dict = {}
         for split, wanted in SPLITS.items():
             chosen = there if wanted is None else there & (right == wanted)
             numbers[f"n{split}"] = int(chosen.sum())
             numbers |= rate(f"acc{split}", match[chosen], group[chosen])
-            numbers |= _difference(f"minus_own{split}", own[chosen], match[chosen], group[chosen])
+            numbers |= _difference(f"minus_own{split}", after_own[chosen], match[chosen], group[chosen])
         row["after"][name] = numbers | rate("repeats", repeats[there], group[there])
     return row
 
@@ -151,17 +151,17 @@ def _contexts(
     """Returns the contexts that attempt 2 is to read, by name, for every first attempt; `samples` are per question."""
     targets = [judge.answer_of(first.tree.prompt.row) for first in firsts]
     frames = _Frames(prompts, firsts, samples)
-    found: list[dict[str, Context]] = []
+    contexts: list[dict[str, Context]] = []
     renderings: list[tuple[int, str, Completion]] = []
     for i, first in enumerate(firsts):
-        own = _context(first, "own")
-        mine: dict[str, Context] = {"own": own}
+        own_context = _context(first, "own")
+        mine: dict[str, Context] = {"own": own_context}
         if len(firsts) > samples:
             mine["other"] = _context(firsts[(i + samples) % len(firsts)], "other")
         siblings = firsts[i // samples * samples :][:samples]
         sampled = next((sibling for sibling in siblings if sibling.verdict.match), None)
         if first.verdict.match:
-            mine["right"] = own
+            mine["right"] = own_context
         elif sampled:
             mine["right"] = _context(sampled, "sampled")
         elif rendered := frames.rendered(i, targets[i]):
@@ -170,13 +170,13 @@ def _contexts(
         stranger = next((answer for answer in targets[start:] + targets[:start] if answer != targets[i]), None)
         if stranger is not None and (rendered := frames.rendered(i, stranger)):
             renderings.append((i, "random", rendered))
-        found.append(mine)
+        contexts.append(mine)
     texts = [prompts.text(completion) for *_, completion in renderings]
     verdicts = texts_with_verdicts(judge, texts, [firsts[i].tree.prompt for i, *_ in renderings], [True] * len(texts))
     for (i, name, completion), (_, verdict) in zip(renderings, verdicts, strict=True):
         if verdict.scored and verdict.match == (name == "right"):
-            found[i][name] = Context(completion, verdict.answer, "rendered")
-    return found
+            contexts[i][name] = Context(completion, verdict.answer, "rendered")
+    return contexts
 
 
 def _context(first: First, source: str) -> Context:

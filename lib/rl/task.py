@@ -169,8 +169,8 @@ def load_judge(config: ScoreConfig | SelfPlayConfig, splits: Splits) -> tuple[Sp
 
 def _check_templates(config: ScoreConfig | SelfPlayConfig, columns: set[str]) -> None:
     """Raises ConfigError for a `{name}` that nothing fills in the prompts to the policy and to teachers."""
-    written = BRACED.findall(config.prompts.self_correction) if isinstance(config, ScoreConfig) else []
-    for name in written:
+    placeholders = BRACED.findall(config.prompts.self_correction) if isinstance(config, ScoreConfig) else []
+    for name in placeholders:
         if name in columns or did_you_mean(name, columns):
             raise ConfigError(
                 f"prompts.self_correction: '{{{name}}}' looks like a column of the data, which prompts.user alone is "
@@ -214,8 +214,8 @@ def load_prompts(config: ScoreConfig | SelfPlayConfig, tokenizer: Any) -> Correc
         return prompts
     has_tools, kwargs = bool(config.tools.names), dict(kwargs)
     prompts = ToolRenderer(tokenizer, kwargs, config) if has_tools else ChatRenderer(tokenizer, kwargs, config.prompts)
-    written = {name: getattr(config.prompts, name) for name in ("system", "user", "hinted")}
-    prompts.outside.refuse_controls({f"prompts.{name}": text for name, text in written.items()})
+    templates = {name: getattr(config.prompts, name) for name in ("system", "user", "hinted")}
+    prompts.outside.refuse_controls({f"prompts.{name}": text for name, text in templates.items()})
     if config.generation.thinking.enabled is not None:
         prompts.switch_thinking(config.generation.thinking.enabled)
     return prompts
@@ -251,8 +251,8 @@ def fitting(
     rows, places = splits.train + splits.test, splits.train_places + splits.test_places
     contents = ([message.get("content") for message in prompts.messages(row)] for row in rows)
     texts = ([text for text in content if isinstance(text, str)] for content in contents)
-    told = prompts.outside.notes(zip(places, texts, strict=True))
-    return train, test, selection, [*notes, *prompts.notes(rows), *told]
+    outside_notes = prompts.outside.notes(zip(places, texts, strict=True))
+    return train, test, selection, [*notes, *prompts.notes(rows), *outside_notes]
 
 
 def _reported(settings: Eval, rows: int) -> str:

@@ -63,17 +63,17 @@ def load_teacher(config: RLConfig, policy: Policy) -> AnyTeacher:
 def check_teacher(config: RLConfig) -> None:
     """Raises ConfigError for what keeps a teacher from teaching, where it shows without weights."""
     if config.teacher_model:
-        (_, own), (_, theirs) = load_skeleton(config.model), load_skeleton(config.teacher_model)
-        refuse_other_tokens(own, theirs, config.teacher_model.name)
+        (_, ours), (_, theirs) = load_skeleton(config.model), load_skeleton(config.teacher_model)
+        refuse_other_tokens(ours, theirs, config.teacher_model.name)
 
 
-def refuse_other_tokens(own: Any, theirs: Any, name: str) -> None:
+def refuse_other_tokens(ours: Any, theirs: Any, name: str) -> None:
     """Raises ConfigError unless every token of a tokenizer has the same id in that of the teacher `name`."""
-    mine, known = own.get_vocab(), theirs.get_vocab()
-    others = sorted((token for token in mine if known.get(token) != mine[token]), key=mine.__getitem__)
+    mine, there = ours.get_vocab(), theirs.get_vocab()
+    others = sorted((token for token in mine if there.get(token) != mine[token]), key=mine.__getitem__)
     if others:
         shown = ", ".join(
-            f"{token!r} (id {mine[token]}, there {known.get(token, 'none')})" for token in others[:SHOWN_DIFFERENCES]
+            f"{token!r} (id {mine[token]}, there {there.get(token, 'none')})" for token in others[:SHOWN_DIFFERENCES]
         )
         raise ConfigError(
             f"distill.model: '{name}' has another tokenizer: {len(others):,} of the policy's {len(mine):,} tokens "

@@ -101,16 +101,16 @@ class Watch:
     def step(self, row: Mapping[str, Any]) -> list[Alarm]:
         """Returns the alarms that begin or end with this row of metrics.jsonl, in the order of the table."""
         stage, row = row.get("stage", 1), _standing(row)
-        told = []
+        alarms = []
         if stage != self._stage:
             place, on = {"stage": stage, "step": row["step"]}, list(self._on)
-            told = [self._end(name, place, "with its stage") for name in on if not name.startswith(OF_EVALUATIONS)]
+            alarms = [self._end(name, place, "with its stage") for name in on if not name.startswith(OF_EVALUATIONS)]
             self.history, self._stage = History(self._quantities), stage
         self.history.add(row)
         for check in self._checks:
             for key in _keys_of(check, row):
-                told += self._look(check, key, row["step"])
-        return told
+                alarms += self._look(check, key, row["step"])
+        return alarms
 
     def evaluation(self, row: Mapping[str, Any]) -> list[Alarm]:
         """Returns the alarms that begin or end with this row of evaluations.jsonl.
@@ -126,15 +126,15 @@ class Watch:
             return []
         selection = row["selection"]  # None without rows for it
         keeps = not self._marks or self.keeps_attempt1(row)
-        told = self._held_out_answers(selection["per_prompt"], keeps, place) if selection else []
-        return told + (self._since_marks(row, place) if _questions(row) else [])
+        alarms = self._held_out_answers(selection["per_prompt"], keeps, place) if selection else []
+        return alarms + (self._since_marks(row, place) if _questions(row) else [])
 
     def forget(self, text: str = "") -> list[Alarm]:
         """Forgets the recent steps and ends all alarms after a return to an earlier checkpoint, another policy."""
         place = {"stage": self._stage or 1, "step": self.history.steps[-1] if self.history.steps else 0}
-        told = [self._end(name, place, text or "by going back") for name in list(self._on)]
+        alarms = [self._end(name, place, text or "by going back") for name in list(self._on)]
         self.history, self._recent = History(self._quantities), []
-        return told
+        return alarms
 
     def keeps_attempt1(self, row: Mapping[str, Any]) -> bool:
         """True unless attempt 1 is below its interval at the start of the run, on the questions to select by.
@@ -156,10 +156,10 @@ class Watch:
     def closing(self) -> list[str]:
         """Returns the last lines of a run: each alarm it had, with its steps; [] without any."""
         lines = []
-        for told in self._told:
-            end = f"until {_place(told['end'])}, {told['how']}" if told["end"] else "to the end"
-            seen = told["text"].partition("; ")[0]
-            lines.append(f"{told['severity']} {told['alarm']}, {_place(told['begin'])} {end}: {seen}")
+        for entry in self._told:
+            end = f"until {_place(entry['end'])}, {entry['how']}" if entry["end"] else "to the end"
+            seen = entry["text"].partition("; ")[0]
+            lines.append(f"{entry['severity']} {entry['alarm']}, {_place(entry['begin'])} {end}: {seen}")
         return lines
 
     def state_dict(self) -> dict[str, Any]:
@@ -216,7 +216,7 @@ class Watch:
         is_lower = change < -BEYOND * half and change <= -FELL
         if not is_lower:
             return [self._end(name, place, f"back at {_short(now)}") for name in self._on_held_out()]
-        told = []
+        alarms = []
         text = (
             f"held-out accuracy {_short(best['value'])} at {_place(best)} -> {_short(now)}, paired interval "
             f"{change - half:+.3f} to {change + half:+.3f}"
@@ -225,16 +225,16 @@ class Watch:
         is_gone = change <= -COLLAPSED_BY
         remedy = f"go back to the checkpoint of {_place(best)}, with a lower optimizer.learning_rate"
         if is_gone and "held_out_fell" in self._on:
-            told.append(self._end("held_out_fell", place, "by falling further"))
+            alarms.append(self._end("held_out_fell", place, "by falling further"))
         name = "held_out_collapsed" if is_gone or "held_out_collapsed" in self._on else "held_out_fell"
         if name not in self._on:
-            told.append(self._begin(name, is_gone, place, seen, f"{text}; {remedy}"))
+            alarms.append(self._begin(name, is_gone, place, seen, f"{text}; {remedy}"))
         gained = None if reward is None or best["reward"] is None else reward - best["reward"]
         if gained is not None and gained > 0.02 * max(1.0, abs(best["reward"])) and "held_out_gamed" not in self._on:
             text = f"reward in training {_short(best['reward'])} -> {_short(reward)} while {text}"
             remedy = "the reward pays what accuracy does not count: read generations.jsonl and fix reward.fn"
-            told.append(self._begin("held_out_gamed", False, place, seen, f"{text}; {remedy}"))
-        return told
+            alarms.append(self._begin("held_out_gamed", False, place, seen, f"{text}; {remedy}"))
+        return alarms
 
     def _since_marks(self, row: Mapping[str, Any], place: dict[str, int]) -> list[Alarm]:
         """Compares the last evaluations with the first one of the run, and the last one with the stage before."""
@@ -249,10 +249,10 @@ class Watch:
         self._marks["last"] = now
         self._recent = [*self._recent, now["questions"]][-POOLED:]
         accuracies = [name for name in now["questions"][0] if quantity_of(name) == "acc"]
-        told = [alarm for key in accuracies for alarm in self._fell(key, place)]
+        alarms = [alarm for key in accuracies for alarm in self._fell(key, place)]
         if len(accuracies) > 1:
-            told += self._spoils(accuracies[0], accuracies[-1], place)
-        return told + (self._repeats(row, place) if row.get("repeat_rate") is not None else [])
+            alarms += self._spoils(accuracies[0], accuracies[-1], place)
+        return alarms + (self._repeats(row, place) if row.get("repeat_rate") is not None else [])
 
     def _fell(self, key: str, place: dict[str, int]) -> list[Alarm]:
         compared = [("start", self._recent), ("start", self._recent[-1:]), ("stage", self._recent[-1:])]
@@ -261,7 +261,7 @@ class Watch:
             if mark in self._marks:
                 pairs = _pairs(self._marks[mark]["questions"], evaluations)
                 changes.append((Change.of([(then[key], now[key]) for then, now in pairs]), _place(self._marks[mark])))
-        change, start = min(changes, key=lambda each: each[0].sureness)
+        change, start = min(changes, key=lambda entry: entry[0].sureness)
         text = (
             f"{_attempt(key)}held-out accuracy {_short(change.before)} at {start} -> {_short(change.now)}, paired "
             f"interval {change.interval}; raise the KL weight (train.beta1, train.beta2, train.beta), or go on from an "
@@ -285,7 +285,7 @@ class Watch:
             excess = [(scale * (a["c_to_i"] - share * a[first]), b["c_to_i"] - share * b[first]) for a, b in pairs]
             gain = now[last] - now[first] - (before[last] - before[first])
             changes.append((Change.of(excess), gain, Seen(before["c_to_i"], now["c_to_i"], 1)))
-        excess, gain, seen = max(changes, key=lambda each: each[0].sureness)
+        excess, gain, seen = max(changes, key=lambda entry: entry[0].sureness)
         text = (
             f"right first attempts that the last one makes wrong, of all held-out answers: {_percent(seen.before)} at "
             f"{_place(start)} -> {_percent(seen.now)}, beyond the same share of right ones {excess.by:+.3f}, paired "
@@ -347,10 +347,10 @@ class Watch:
         return Alarm(name, "begins", severity, text=text, **place)
 
     def _end(self, name: str, place: dict[str, int], how: str) -> Alarm:
-        told = self._told[self._on.pop(name)["told"]]
-        told["end"], told["how"] = place, how
-        text = f"over: {told['alarm']}, which began at {_place(told['begin'])}, {how}"
-        return Alarm(name, "ends", told["severity"], text=text, **place)
+        entry = self._told[self._on.pop(name)["told"]]
+        entry["end"], entry["how"] = place, how
+        text = f"over: {entry['alarm']}, which began at {_place(entry['begin'])}, {how}"
+        return Alarm(name, "ends", entry["severity"], text=text, **place)
 
 
 def _standing(row: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -24,6 +24,6 @@ class Feedback:
 
     ask = ""  # the request for a review, which is the same after all attempts, and never cut
 
-    def after(self, written: Sequence[JudgedAnswer]) -> list[str]:
+    def after(self, answers: Sequence[JudgedAnswer]) -> list[str]:
         """Returns the user's message after each answer; control tokens and length are the renderer's concern."""
         raise NotImplementedError

@@ -19,6 +19,6 @@ class AskReview(Feedback):
         self.then = prompts.self_correction
         self.ask = filled(prompts.self.ask, {"self_correction": self.then}, "prompts.self.ask")
 
-    def after(self, written: Sequence[JudgedAnswer]) -> list[str]:
+    def after(self, answers: Sequence[JudgedAnswer]) -> list[str]:
         """Returns the user's message after each answer."""
-        return [self.then if answer.prompt.review else self.ask for answer in written]
+        return [self.then if answer.prompt.review else self.ask for answer in answers]

@@ -18,15 +18,15 @@ class TellTests(Feedback):
     def __init__(self, prompts: Prompts):
         self.settings, self.self_correction = prompts.tests, prompts.self_correction
 
-    def after(self, written: Sequence[JudgedAnswer]) -> list[str]:
+    def after(self, answers: Sequence[JudgedAnswer]) -> list[str]:
         """Returns the user's message after each answer."""
-        rows, texts = [answer.prompt.row for answer in written], [answer.text for answer in written]
+        rows, texts = [answer.prompt.row for answer in answers], [answer.text for answer in answers]
         return [self._told(failure) for failure in first_failures(texts, rows, MOST_SHOWN)]
 
     def _told(self, failure: Failure | None) -> str:
-        said = {"self_correction": self.self_correction}
+        values = {"self_correction": self.self_correction}
         if failure is None:
-            return filled(self.settings.passed, said, "prompts.tests.passed")
+            return filled(self.settings.passed, values, "prompts.tests.passed")
         if failure.verdict == "infra_error":
             return self.self_correction
-        return filled(self.settings.failed, {**failure._asdict(), **said}, "prompts.tests.failed")
+        return filled(self.settings.failed, {**failure._asdict(), **values}, "prompts.tests.failed")

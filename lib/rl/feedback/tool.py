@@ -25,9 +25,9 @@ class TellOutput(Feedback):
         self.loop = ToolLoop(None, ChatSampling(), Toolbox(SETTINGS, None), "any")
         self.loop.toolbox.prepare()
 
-    def after(self, written: Sequence[JudgedAnswer]) -> list[str]:
+    def after(self, answers: Sequence[JudgedAnswer]) -> list[str]:
         """Returns the user's message after each answer."""
-        return [self._told(episode.tool_log) for episode in self.loop.results([answer.text for answer in written])]
+        return [self._told(episode.tool_log) for episode in self.loop.results([answer.text for answer in answers])]
 
     def _told(self, calls: list[dict[str, Any]]) -> str:
         outputs = [_output(call) for call in calls if call["name"] == TOOL]

@@ -14,14 +14,14 @@ class TellVerdict(Feedback):
     """Says whether the attempt is right. One that could not be judged is answered as without feedback."""
 
     def __init__(self, prompts: Prompts):
-        said = {"self_correction": prompts.self_correction}
-        self.right = filled(prompts.verdict.right, said, "prompts.verdict.right")
-        self.wrong = filled(prompts.verdict.wrong, said, "prompts.verdict.wrong")
+        values = {"self_correction": prompts.self_correction}
+        self.right = filled(prompts.verdict.right, values, "prompts.verdict.right")
+        self.wrong = filled(prompts.verdict.wrong, values, "prompts.verdict.wrong")
         self.unknown = prompts.self_correction
 
-    def after(self, written: Sequence[JudgedAnswer]) -> list[str]:
+    def after(self, answers: Sequence[JudgedAnswer]) -> list[str]:
         """Returns the user's message after each answer."""
-        verdicts = [answer.verdict for answer in written]
+        verdicts = [answer.verdict for answer in answers]
         return [
             self.unknown if not verdict.scored else self.right if verdict.match else self.wrong for verdict in verdicts
         ]

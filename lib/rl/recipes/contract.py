@@ -27,28 +27,28 @@ class StepAnswers:
     @cached_property
     def before(self) -> list[list[int]]:
         """Returns of each answer the numbers of the earlier attempts in its chat, the first one first."""
-        found: list[list[int]] = []
+        attempts: list[list[int]] = []
         for node in self.nodes:
             earlier: list[int] = []
             if node.parent is not None:
-                earlier = [*found[node.parent], *([node.parent] if self.node_of[node.parent].is_attempt else [])]
-            found += [earlier for _ in node.numbers]
-        return found
+                earlier = [*attempts[node.parent], *([node.parent] if self.node_of[node.parent].is_attempt else [])]
+            attempts += [earlier for _ in node.numbers]
+        return attempts
 
     @cached_property
     def chats(self) -> list[list[list[int]]]:
         """Returns of each answer the chats that go through it, as the numbers of all their attempts."""
         parents = {node.parent for node in self.nodes}
-        found: list[list[list[int]]] = [[] for _ in self.rewards]
+        chats: list[list[list[int]]] = [[] for _ in self.rewards]
         for last, node in enumerate(self.node_of):
             if last in parents:
                 continue
             chat = [*self.before[last], *([last] if node.is_attempt else [])]
             above: int | None = last
             while above is not None:
-                found[above].append(chat)
+                chats[above].append(chat)
                 above = self.node_of[above].parent
-        return found
+        return chats
 
     def gained(self, number: int, on: str) -> float | None:
         """Returns the gain of an attempt over the one before, in `on`: match or reward; None without both verdicts."""

@@ -24,10 +24,10 @@ class Pag(CorrectionRecipe):
 
     def paid(self, node: Node, step: StepAnswers, stage: int) -> list[float | None]:
         """Returns the rewards of a group's answers."""
-        own = [step.rewards[number] for number in node.numbers]
+        base = [step.rewards[number] for number in node.numbers]
         if not node.is_attempt or node.attempt == 1 or self.train.alpha == 0:
-            return [*own]
+            return [*base]
         gains = [step.gained(number, self.train.bonus_on) for number in node.numbers]
         return [
-            None if gain is None else reward + self.train.alpha * gain for reward, gain in zip(own, gains, strict=True)
+            None if gain is None else reward + self.train.alpha * gain for reward, gain in zip(base, gains, strict=True)
         ]

@@ -21,12 +21,12 @@ class Score(CorrectionRecipe):
     def paid(self, node: Node, step: StepAnswers, stage: int) -> list[float | None]:
         """Returns the rewards of a group's answers."""
         train = self.train
-        own = [step.rewards[number] for number in node.numbers]
+        rewards = [step.rewards[number] for number in node.numbers]
         if not node.is_attempt:
-            return [None for _ in own]
+            return [None for _ in rewards]
         if stage == 1 and node.attempt == 1:
-            return [0.0 for _ in own]
-        earned = [train.discount ** (node.attempt - 1) * reward for reward in own]
+            return [0.0 for _ in rewards]
+        earned = [train.discount ** (node.attempt - 1) * reward for reward in rewards]
         if stage == 1:
             return [*earned]
         if train.bonus_to == "both":

@@ -24,10 +24,10 @@ class Ufo(CorrectionRecipe):
         return [self._of(number, step, node.is_attempt) for number in node.numbers]
 
     def _of(self, number: int, step: StepAnswers, is_attempt: bool) -> float | None:
-        chats, own = step.chats[number], step.answers[number].verdict
+        chats, verdict = step.chats[number], step.answers[number].verdict
         if not all(step.answers[chat[-1]].verdict.scored for chat in chats):
             return None
-        said = [step.answers[earlier].verdict for earlier in step.before[number]]
-        is_nothing_new = is_attempt and bool(said) and (own.is_blank or own.repeats(said))
+        previous = [step.answers[earlier].verdict for earlier in step.before[number]]
+        is_nothing_new = is_attempt and bool(previous) and (verdict.is_blank or verdict.repeats(previous))
         ended = fmean(self.train.discount ** (len(chat) - 1) * step.rewards[chat[-1]] for chat in chats)
         return ended - REPEAT_PENALTY * is_nothing_new
