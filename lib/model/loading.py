@@ -47,12 +47,12 @@ def start_backend(config: Model) -> str:
     backend = config.backend
     if backend == "auto":
         backend = "unsloth" if torch.cuda.is_available() else "plain"
-        told = refusal(UNSLOTH, config.adapters.names) if isinstance(config, TrainedModel) else ""
+        reason = refusal(UNSLOTH, config.adapters.names) if isinstance(config, TrainedModel) else ""
         if config.attn_implementation:
-            told = "Unsloth chooses the attention itself, and model.attn_implementation is set"
-        if backend == "unsloth" and told:
+            reason = "Unsloth chooses the attention itself, and model.attn_implementation is set"
+        if backend == "unsloth" and reason:
             backend = "plain"
-            _warn(f"model.backend: auto uses plain transformers: {told}")
+            _warn(f"model.backend: auto uses plain transformers: {reason}")
     if backend == "unsloth":
         # a folder per process: several processes writing one compile cache race
         os.environ.setdefault("UNSLOTH_COMPILE_LOCATION", tempfile.mkdtemp(prefix="unsloth_compiled_"))
@@ -61,11 +61,11 @@ def start_backend(config: Model) -> str:
         except Exception as error:  # it compiles and patches while it is imported
             on_cpu = "--no-deps $(grep ^unsloth requirements.txt)"
             how = "-r requirements.txt" if torch.cuda.is_available() else on_cpu
-            told = f"unsloth could not be imported ({first_line(error)}); pip install {how}"
+            reason = f"unsloth could not be imported ({first_line(error)}); pip install {how}"
             if config.backend == "unsloth":
-                raise ConfigError(f"model.backend: {told}, or set model.backend=plain") from error
+                raise ConfigError(f"model.backend: {reason}, or set model.backend=plain") from error
             backend = "plain"
-            _warn(f"model.backend: auto uses plain transformers: {told} to train faster with less memory")
+            _warn(f"model.backend: auto uses plain transformers: {reason} to train faster with less memory")
     from transformers.utils import logging as chatter
 
     chatter.set_verbosity_error()
@@ -231,8 +231,8 @@ def _with_template(tokenizer: Any, config: Model) -> Any:
     """Returns the tokenizer with the config's template, the adapter's, or its own. Raises ConfigError without one."""
     if config.chat_template:
         tokenizer.chat_template = _template_text(config.chat_template)
-    elif config.adapter and (own := local_adapter(config.adapter, KEY) / "chat_template.jinja").is_file():
-        tokenizer.chat_template = own.read_text(encoding="utf-8")  # the template that the adapter was trained with
+    elif config.adapter and (path := local_adapter(config.adapter, KEY) / "chat_template.jinja").is_file():
+        tokenizer.chat_template = path.read_text(encoding="utf-8")  # the template that the adapter was trained with
     if not tokenizer.chat_template:
         raise ConfigError(
             f"model.chat_template: the tokenizer of '{config.name}' has none; give one as Jinja text or as a file"

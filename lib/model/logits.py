@@ -50,20 +50,20 @@ def measure(model: nn.Module) -> HeadTransform:
     inputs: list[torch.Tensor] = []
     replaced: list[bool] = []
 
-    def give_hidden(_module: nn.Module, _arguments: tuple, found: Any) -> Any:
+    def give_hidden(_module: nn.Module, _arguments: tuple, result: Any) -> Any:
         replaced.append(True)
         states = hidden.expand(1, 2, -1)
-        if isinstance(found, tuple):
-            return (states, *found[1:])
-        found["last_hidden_state"] = states
-        return found
+        if isinstance(result, tuple):
+            return (states, *result[1:])
+        result["last_hidden_state"] = states
+        return result
 
     def note_input(_module: nn.Module, arguments: tuple) -> tuple[torch.Tensor]:
         inputs.append(arguments[0])
         return (arguments[0].to(output.weight.dtype),)
 
-    def give_raw(_module: nn.Module, _arguments: tuple, found: torch.Tensor) -> torch.Tensor:
-        return raw.expand(*found.shape[:-1], -1).clone()
+    def give_raw(_module: nn.Module, _arguments: tuple, result: torch.Tensor) -> torch.Tensor:
+        return raw.expand(*result.shape[:-1], -1).clone()
 
     hooks = [
         backbone.register_forward_hook(give_hidden), output.register_forward_pre_hook(note_input),

@@ -130,8 +130,8 @@ def merged(model: nn.Module, what: str, texts: list[list[int]]) -> nn.Module:
 
 def _refuse_unfoldable(model: nn.Module, what: str) -> None:
     """Raises ConfigError if an adapter other than LoRA has an effect that no weights have."""
-    found = shelf_of(model.get_base_model() if hasattr(model, "get_base_model") else model)
-    if obstacles := found.obstacles() if found else {}:
+    shelf = shelf_of(model.get_base_model() if hasattr(model, "get_base_model") else model)
+    if obstacles := shelf.obstacles() if shelf else {}:
         raise ConfigError(f"{what}: not all of these adapters can be merged ({in_words(obstacles)}); use them unmerged")
 
 

@@ -92,13 +92,13 @@ class Policy(nn.Module):
     @property
     def trainable(self) -> list[nn.Parameter]:
         """Returns the adapter's parameters. Raises NumericError if there are none."""
-        found = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
-        if not found:
+        parameters = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
+        if not parameters:
             raise NumericError(
                 "no parameter is trainable: the adapter was loaded frozen, or the targets in model.adapters "
                 "matched nothing"
             )
-        return found
+        return parameters
 
     @property
     def head(self) -> Head:
@@ -139,8 +139,8 @@ class Policy(nn.Module):
             inputs = after_prefix(prefix, inputs)
         mask = None  # padding is on the right, where causal attention does not look
         if inputs.branch is not None:
-            own, other = inputs.branch[:, :, None], inputs.branch[:, None, :]
-            mask = ((other == 0) | (other == own)).tril()[:, None]  # (B, 1, T, T)
+            query_branch, key_branch = inputs.branch[:, :, None], inputs.branch[:, None, :]
+            mask = ((key_branch == 0) | (key_branch == query_branch)).tril()[:, None]  # (B, 1, T, T)
         if self.llama and self.masks_are_quick and not torch.is_autocast_enabled(self.device.type):
             attend = attend_within(mask, inputs.trunk, self.language_model.dtype)
             return self.llama(inputs.ids, inputs.positions, attend, inputs.predictors)
@@ -150,9 +150,9 @@ class Policy(nn.Module):
     def _read(self, ids: torch.Tensor, positions: torch.Tensor, mask: torch.Tensor | None, **cache: Any) -> Any:
         """Returns the backbone's output. Omits arguments that its forward does not take: it derives them itself."""
         arguments = {"input_ids": ids, "attention_mask": mask, "position_ids": positions, "use_cache": bool(cache)}
-        known = inspect.signature(self.backbone.forward).parameters.values()
-        takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in known)
-        names = {parameter.name for parameter in known}
+        parameters = inspect.signature(self.backbone.forward).parameters.values()
+        takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
+        names = {parameter.name for parameter in parameters}
         return self.backbone(
             **{name: value for name, value in arguments.items() if takes_all or name in names}, **cache
         )
@@ -233,8 +233,8 @@ class Policy(nn.Module):
     @property
     def is_reference(self) -> bool:
         """True if every adapter is off now."""
-        own = self.shelf or ()
-        return all(layer._disable_adapters for layer in self._adapted) and not any(adapter.is_on for adapter in own)
+        shelf = self.shelf or ()
+        return all(layer._disable_adapters for layer in self._adapted) and not any(adapter.is_on for adapter in shelf)
 
     @contextlib.contextmanager
     def reference_mode(self) -> Iterator[None]:
@@ -267,8 +267,8 @@ class Policy(nn.Module):
         try:
             if self.shelf and alpha is not None:
                 self.shelf.blend(alpha)
-            for (parameter, data), other in zip(pairs, weights, strict=True):
-                parameter.data = other.to(data.device, data.dtype)
+            for (parameter, data), weight in zip(pairs, weights, strict=True):
+                parameter.data = weight.to(data.device, data.dtype)
             with self._adapters(is_on=True):
                 yield
         finally:

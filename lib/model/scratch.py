@@ -91,9 +91,9 @@ def _model_config(architecture: dict[str, Any], tokenizer: "PreTrainedTokenizerF
             f"{KEY}.architecture.model_type: got {kind!r}, expected a model type of transformers"
             f"{did_you_mean(kind, CONFIG_MAPPING)} For example qwen3"
         )
-    known = AutoConfig.for_model(kind).to_dict()
+    valid = AutoConfig.for_model(kind).to_dict()
     for field in fields:
-        if field not in known:
-            raise ConfigError(f"{KEY}.architecture.{field}: not a field of a {kind} config{did_you_mean(field, known)}")
+        if field not in valid:
+            raise ConfigError(f"{KEY}.architecture.{field}: not a field of a {kind} config{did_you_mean(field, valid)}")
     tokens = {"bos_token_id": None, "eos_token_id": tokenizer.eos_token_id, "pad_token_id": tokenizer.pad_token_id}
     return AutoConfig.for_model(kind, **{"vocab_size": len(tokenizer), **tokens, **fields})

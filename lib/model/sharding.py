@@ -78,6 +78,6 @@ class ShardGroup:
             self._anyone(True)
 
     def _anyone(self, goes_on: bool) -> bool:
-        told = torch.tensor([int(goes_on)])
-        torch.distributed.all_reduce(told, group=self._group)
-        return bool(told)
+        flag = torch.tensor([int(goes_on)])
+        torch.distributed.all_reduce(flag, group=self._group)
+        return bool(flag)

@@ -87,29 +87,29 @@ class _Rehearsal:
         settings = self.config.teacher
         modes = [*dict.fromkeys(settings.hint.modes), *(["solve"] if settings.solve.probability else [])]
         wishes = [(game, mode) for game in played for mode in modes]
-        found = self.teacher.asked(wishes, STEP)
-        hinted = [prompt for result in found for prompt in result.hinted]
+        results = self.teacher.asked(wishes, STEP)
+        hinted = [prompt for result in results for prompt in result.hinted]
         sampling = self._sampling(self.config.train.group_size)
         task = self.task
         retries = iter(sample(task.policy, task.prompts, hinted, task.judge, sampling, self.generator))
-        for (game, mode), result in zip(wishes, found, strict=True):
+        for (game, mode), result in zip(wishes, results, strict=True):
             retry = next(retries) if result.hinted else None
             helped[game.group.prompt.number].append((mode, result, retry))
         return helped
 
-    def row(self, each: Game, helped: list[tuple[str, Help, Group | None]]) -> None:
+    def row(self, game: Game, helped: list[tuple[str, Help, Group | None]]) -> None:
         """Prints everything about one row."""
-        group, say = each.group, self.screen.say
+        group, say = game.group, self.screen.say
         self.screen.heading(f"train row {group.prompt.number + 1} of {len(self.task.train)}")
         self._prompt("prompt", group.prompt.ids)
         say(f"[policy: {_rate(group)}; its first answer: {_verdict(group.answers[0].verdict)}]")
         say(_clean(group.answers[0].text))
-        if self.opponent and each.opponent.verdict:
-            say(f"[opponent: {_verdict(each.opponent.verdict)}{'' if each.opponent.finished else ', cut off'}]")
-            say(_clean(each.opponent.text))
+        if self.opponent and game.opponent.verdict:
+            say(f"[opponent: {_verdict(game.opponent.verdict)}{'' if game.opponent.finished else ', cut off'}]")
+            say(_clean(game.opponent.text))
         elif self.opponent:
-            say(f"[opponent: {_clean(each.opponent.error)}]")
-        if helped and each.outcome is None:
+            say(f"[opponent: {_clean(game.opponent.error)}]")
+        if helped and game.outcome is None:
             say("[the policy solved it, or could not be judged: a run would not ask the teacher here]")
         for mode, result, retry in helped:
             for error, _ in result.failures:

@@ -129,8 +129,8 @@ class ServerOpponent:
         """Waits for the answers, and returns them judged."""
         outcomes = self.remote.answers(begun)
         replies = {i: outcome for i, outcome in enumerate(outcomes) if isinstance(outcome, Reply)}
-        said = [(reply.written(*self.thinking.tags), reply.finished) for reply in replies.values()]
-        judged_replies = iter(_opponent_answers(said, [prompts[i] for i in replies], self.judge))
+        answers = [(reply.written(*self.thinking.tags), reply.finished) for reply in replies.values()]
+        judged_replies = iter(_opponent_answers(answers, [prompts[i] for i in replies], self.judge))
         return [
             next(judged_replies) if i in replies else OpponentAnswer(error=str(outcome))
             for i, outcome in enumerate(outcomes)
@@ -168,19 +168,19 @@ class SnapshotOpponent:
 
     def end(self, begun: int, prompts: list[Prompt]) -> list[OpponentAnswer]:
         """Returns the snapshot's answers, judged."""
-        said = self.said[begun]
+        answers = self.said[begun]
         keys = [key_of(prompt.messages) for prompt in prompts]
-        new = {key: prompt for key, prompt in zip(keys, prompts, strict=True) if key not in said}
+        new = {key: prompt for key, prompt in zip(keys, prompts, strict=True) if key not in answers}
         if new:
             seed = int(key_of(self.config.seed, "snapshot", begun)[:15], 16)
             decoding = self.sampling.decoding(list(new.values()), self.renderer, seed)
             paths: dict[str, tuple[int, ...]] = {key: (int(key[:8], 16), int(key[8:16], 16)) for key in new}
             turns = {paths[key]: Turn(prompt.ids, self.sampling.max_new_tokens[0]) for key, prompt in new.items()}
             with self.policy.with_adapter(self.pool[begun], self.alphas[begun]), memory_explained(decoding):
-                written = self.sampling.engine.generate(self.policy, turns, decoding)
-            ended = {key: written[(*paths[key], 0)] for key in new}
-            said.update({key: (self.renderer.text(answer), answer.finished) for key, answer in ended.items()})
-        return _opponent_answers([said[key] for key in keys], prompts, self.judge)
+                completions = self.sampling.engine.generate(self.policy, turns, decoding)
+            ended = {key: completions[(*paths[key], 0)] for key in new}
+            answers.update({key: (self.renderer.text(answer), answer.finished) for key, answer in ended.items()})
+        return _opponent_answers([answers[key] for key in keys], prompts, self.judge)
 
     def refresh(self, step: int) -> None:
         """Takes a snapshot if one is due; the oldest leaves a full pool."""
@@ -210,9 +210,9 @@ def play(
     return [Game(*pair) for pair in zip(groups, answers, strict=True)]
 
 
-def _opponent_answers(said: list[tuple[str, bool]], prompts: list[Prompt], judge: Judge) -> list[OpponentAnswer]:
+def _opponent_answers(answers: list[tuple[str, bool]], prompts: list[Prompt], judge: Judge) -> list[OpponentAnswer]:
     """Judges texts, each with whether it ended."""
-    texts, finished = [text for text, _ in said], [is_finished for _, is_finished in said]
+    texts, finished = [text for text, _ in answers], [is_finished for _, is_finished in answers]
     return [
         OpponentAnswer(
             text, verdict if verdict.scored else None, "" if verdict.scored else "it could not be judged", ended
@@ -240,12 +240,12 @@ def describe(config: SelfPlayConfig) -> str:
 def opponent_text(game: Game) -> dict[str, Any]:
     """Returns the opponent's answer, or the reason why there is none."""
     theirs = game.opponent
-    said = {"text": theirs.text, "error": theirs.error} if theirs.error else {"text": theirs.text}
+    fields = {"text": theirs.text, "error": theirs.error} if theirs.error else {"text": theirs.text}
     verdict = {"match": theirs.verdict.match, "reward": theirs.verdict.components} if theirs.verdict else {}
     if theirs.verdict and theirs.verdict.malformed:
         verdict["malformed"] = theirs.verdict.malformed
     cut = {} if theirs.finished else {"finished": False}
-    return {"who": "opponent", "prompt": game.group.prompt.question, **said, **verdict, **cut}
+    return {"who": "opponent", "prompt": game.group.prompt.question, **fields, **verdict, **cut}
 
 
 def group_numbers(game: Game, rewards: list[float]) -> dict[str, float | None]:

@@ -50,9 +50,9 @@ class Scoreboard:
             name = CELLS[2 * (not mine) + (not theirs)]
             setattr(self, name, getattr(self, name) + 1)
             self.chosen += chosen
-            known = self.by_prompt.setdefault(prompt, [0, 0, int(mine) - int(theirs)])
-            known[0] += mine > theirs
-            known[1] += mine < theirs
+            tally = self.by_prompt.setdefault(prompt, [0, 0, int(mine) - int(theirs)])
+            tally[0] += mine > theirs
+            tally[1] += mine < theirs
         if missing:
             self.missing_games += missing
             first, _, steps = self.missing_steps or (step, step, 0)

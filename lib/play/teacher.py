@@ -56,9 +56,9 @@ class Teacher:
 
     def asked(self, wishes: list[tuple[Game, str]], step: int) -> list[Help]:
         """Asks for each wish, a failed prompt and a mode (hint, critique or solve), and returns its results."""
-        asked = self.remote.ask([self._request(game, mode, step) for game, mode in wishes])
-        outcomes = zip(wishes, self.remote.answers(asked), strict=True)
-        return [self._taken(each.group, mode, outcome) for (each, mode), outcome in outcomes]
+        pending = self.remote.ask([self._request(game, mode, step) for game, mode in wishes])
+        outcomes = zip(wishes, self.remote.answers(pending), strict=True)
+        return [self._taken(game.group, mode, outcome) for (game, mode), outcome in outcomes]
 
     def _taken(self, group: Group, mode: str, outcome: Outcome) -> Help:
         what, result = "solutions" if mode == "solve" else "hints", Help()
@@ -88,17 +88,17 @@ class Teacher:
                     if answer.verdict.scored and answer.verdict.match
                 ]
 
-    def _wishes(self, each: Game, step: int) -> list[str]:
-        settings, draw = self.settings, random.Random(f"{self.config.seed}/{step}/{each.group.prompt.number}")
+    def _wishes(self, game: Game, step: int) -> list[str]:
+        settings, draw = self.settings, random.Random(f"{self.config.seed}/{step}/{game.group.prompt.number}")
         wishes: list[str] = []
-        if draw.random() < getattr(settings.hint, each.outcome):
+        if draw.random() < getattr(settings.hint, game.outcome):
             wishes.append(draw.choice(settings.hint.modes))
         if draw.random() < settings.solve.probability:
             wishes.append("solve")
         return wishes
 
-    def _request(self, each: Game, mode: str, step: int) -> Request:
-        settings, group = self.settings, each.group
+    def _request(self, game: Game, mode: str, step: int) -> Request:
+        settings, group = self.settings, game.group
         template, key = {
             "hint": (settings.hint.hint_request, "teacher.hint.hint_request"),
             "critique": (settings.hint.critique_request, "teacher.hint.critique_request"),
@@ -135,8 +135,8 @@ class Teacher:
     def _take_solution(self, group: Group, reply: Reply, result: Help) -> None:
         prompt = group.prompt
         text = reply.whole(*self.thinking.tags)
-        written = reply.written(*self.thinking.tags)
-        [(_, verdict)] = texts_with_verdicts(self.judge, [written], [prompt], [reply.finished])
+        answer = reply.written(*self.thinking.tags)
+        [(_, verdict)] = texts_with_verdicts(self.judge, [answer], [prompt], [reply.finished])
         if verdict.scored and verdict.match:
             result.counts["solutions_right"] += 1
             result.rows.append(_row(prompt.messages, text, verdict.reward, "teacher"))

@@ -108,7 +108,7 @@ class Temperature(Adapter):
 
     def obstacle(self) -> str:
         """Returns why the weights cannot be multiplied."""
-        return next((found for pair in self._blocks for projection in pair if (found := projection.obstacle())), "")
+        return next((reason for pair in self._blocks for projection in pair if (reason := projection.obstacle())), "")
 
     def fold(self) -> None:
         """Multiplies the rows of the weights."""

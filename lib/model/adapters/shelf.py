@@ -88,7 +88,7 @@ class Shelf(nn.Module):
 
     def drifts(self) -> dict[str, torch.Tensor]:
         """Returns by family how far each of its numbers is from doing nothing."""
-        return {name: torch.cat([adapter.drift() for adapter in own]).float() for name, own in self.families.items()}
+        return {name: torch.cat([item.drift() for item in family]).float() for name, family in self.families.items()}
 
     def counts(self) -> dict[str, int]:
         """Returns the trainable numbers by family."""
@@ -101,15 +101,15 @@ class Shelf(nn.Module):
 
     def obstacles(self) -> dict[str, str]:
         """Returns the families whose effect no weights can have, with the reason."""
-        found = obstacles_everywhere(FOLDING, self.families)
-        for name, own in self.families.items():
-            if name not in found and (reason := next(filter(None, (adapter.obstacle() for adapter in own)), "")):
-                found[name] = reason
-        return found
+        reasons = obstacles_everywhere(FOLDING, self.families)
+        for name, adapters in self.families.items():
+            if name not in reasons and (reason := next(filter(None, (adapter.obstacle() for adapter in adapters)), "")):
+                reasons[name] = reason
+        return reasons
 
     def fold(self) -> None:
         """Gives the weights the effect of all, once there are no obstacles: first sums, then factors of them."""
-        for adapter in sorted(self, key=lambda each: not isinstance(each, Delta)):
+        for adapter in sorted(self, key=lambda item: not isinstance(item, Delta)):
             adapter.fold()
 
 
@@ -149,13 +149,13 @@ def shelf_of(model: nn.Module) -> Shelf | None:
 def _built(name: str, settings: object, model: nn.Module, draw: torch.Generator) -> list[Adapter]:
     """Returns the adapters of a family. Raises ConfigError where there are none."""
     try:
-        found = list(BUILDERS[name](model, settings, draw))
+        adapters = list(BUILDERS[name](model, settings, draw))
     except Unfit as error:
         raise ConfigError(f"model.adapters.{name}: {error}; set it to null") from error
-    if not found:
+    if not adapters:
         kind = model.config.model_type
         raise ConfigError(f"model.adapters.{name}: a model of type {kind} has no place for it; set it to null")
-    return found
+    return adapters
 
 
 def _ia3(model: nn.Module, settings: Ia3, _draw: torch.Generator) -> Iterator[Adapter]:
@@ -192,8 +192,8 @@ def _projection_gates(model: nn.Module, _settings: ProjectionGates, _draw: torch
 
 
 def _input_gates(model: nn.Module, _settings: InputGates, _draw: torch.Generator) -> Iterator[Adapter]:
-    found = {site.name: site for role in PROJECTIONS for site in sites(model, role)}  # a fused layer once
-    yield from map(InputGate, found.values())
+    by_name = {site.name: site for role in PROJECTIONS for site in sites(model, role)}  # a fused layer once
+    yield from map(InputGate, by_name.values())
 
 
 def _temperatures(model: nn.Module, settings: AttentionTemperature, _draw: torch.Generator) -> Iterator[Adapter]:
