@@ -119,8 +119,8 @@ def math_match(prediction_answers, target_answers, *, reading="tolerant") -> lis
     if reading not in ("strict", "tolerant"):
         raise ConfigError(f"reward.options.reading: got '{reading}', expected strict or tolerant")
     same = math if reading == "tolerant" else _same_canonical
-    found = [same(*pair) for pair in zip(prediction_answers, target_answers, strict=True)]
-    return [Judged({"math": float(is_same)}, is_same) for is_same in found]
+    matches = [same(*pair) for pair in zip(prediction_answers, target_answers, strict=True)]
+    return [Judged({"math": float(is_same)}, is_same) for is_same in matches]
 
 
 def _same_canonical(prediction: str, target: str) -> bool:
@@ -208,8 +208,8 @@ def math_final_answer(text: str) -> str:
     if not phrases:
         return peel(text) if _is_bare_formula(text.strip()) else ""
     start = phrases[-1].end()
-    found = _DOLLARS.match(text, start) or _SENTENCE.match(text, start)
-    return peel(found[1])
+    match = _DOLLARS.match(text, start) or _SENTENCE.match(text, start)
+    return peel(match[1])
 
 
 def _is_bare_formula(text: str) -> bool:
@@ -255,7 +255,7 @@ def _in_latex(text: str) -> str:
     if _WORDS.fullmatch(text):
         return text
     text = text.replace("<=", r"\le ").replace(">=", r"\ge ")
-    text = _SUPERSCRIPTS.sub(lambda found: f"^{{{unicodedata.normalize('NFKC', found[0])}}}", text)
+    text = _SUPERSCRIPTS.sub(lambda match: f"^{{{unicodedata.normalize('NFKC', match[0])}}}", text)
     text = text.translate(_TO_LATEX)
     formula = text
     for pattern, replacement in _TYPED:
@@ -264,7 +264,7 @@ def _in_latex(text: str) -> str:
 
 
 def _same_formula(answer: str, gold: str) -> bool:
-    numbers = [found and not found.is_letter for found in (quantity(answer), quantity(gold))]
+    numbers = [number and not number.is_letter for number in (quantity(answer), quantity(gold))]
     if any(numbers):
         return all(numbers) and same_answer(answer, gold)
     if any("boxed" in text or "$" in text for text in (answer, gold)):  # math-verify would pick one part of the text
@@ -363,22 +363,22 @@ def _closes_last(text: str) -> bool:
 
 
 def _same_elements(answers: tuple[str, list[str]], golds: tuple[str, list[str]]) -> bool:
-    kinds, (found, wanted) = {answers[0], golds[0]}, (answers[1], golds[1])
-    if len(found) != len(wanted) or len(found) > _MOST_ELEMENTS or (len(kinds) > 1 and "" not in kinds):
+    kinds, (given, wanted) = {answers[0], golds[0]}, (answers[1], golds[1])
+    if len(given) != len(wanted) or len(given) > _MOST_ELEMENTS or (len(kinds) > 1 and "" not in kinds):
         return False
-    theirs, names = ({*map(_name_of, elements)} - {""} for elements in (found, wanted))
+    theirs, names = ({*map(_name_of, elements)} - {""} for elements in (given, wanted))
     if "()" in kinds and 1 in (len(theirs), len(names)):  # x = 0, 1 is no point
         return False
     in_order = len(names) > 1 and not theirs  # 3, 4 for x = 3, y = 4
     if kinds <= {"", "{}"} and not in_order:  # a set
         wanted = list(wanted)
-        for element in found:
+        for element in given:
             match = next((candidate for candidate in wanted if math(element, candidate)), None)
             if match is None:
                 return False
             wanted.remove(match)
         return True
-    return (len(kinds) == 1 or kinds <= {"", "()"}) and all(map(math, found, wanted))
+    return (len(kinds) == 1 or kinds <= {"", "()"}) and all(map(math, given, wanted))
 
 
 def _name_of(element: str) -> str:
@@ -388,9 +388,9 @@ def _name_of(element: str) -> str:
 
 
 def _without_unit(text: str) -> tuple[str, str]:
-    found = _UNIT_BEHIND.fullmatch(text)
-    unit = read_unit((found[2] or found[4]) + (found[3] or "")) if found else None
-    return (text, "") if unit is None or (found[4] and not unit) else (found[1].strip(), unit)
+    match = _UNIT_BEHIND.fullmatch(text)
+    unit = read_unit((match[2] or match[4]) + (match[3] or "")) if match else None
+    return (text, "") if unit is None or (match[4] and not unit) else (match[1].strip(), unit)
 
 
 def _bases(text: str) -> list[tuple[str, str]]:
@@ -430,7 +430,7 @@ def _has_whole_quotient(text: str) -> bool:
 def _readable(text: str) -> str:
     """Returns a formula as math-verify reads it: with fractions for decimals, which it would round."""
     text = text.replace(r"\varnothing", r"\emptyset")
-    return _DECIMAL.sub(lambda found: rf"{{\frac{{{found[1]}{found[2]}}}{{1{'0' * len(found[2])}}}}}", text)
+    return _DECIMAL.sub(lambda match: rf"{{\frac{{{match[1]}{match[2]}}}{{1{'0' * len(match[2])}}}}}", text)
 
 
 @lru_cache(maxsize=10_000)  # a group repeats its answers, and a reward and the judge ask for the same pair

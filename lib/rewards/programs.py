@@ -82,8 +82,8 @@ def _explains(source_of: Callable[[str], str | None]) -> Callable[[Sequence[str]
         programs = [task.program(source) for task, source in zip(tasks, sources, strict=True) if source is not None]
         verdicts = shared().judge(programs)  # cached: all of them are judged already
         with ThreadPoolExecutor(shared().size) as several:
-            told = several.map(_first_failure, programs, verdicts)
-            return [{} if source is None else next(told) for source in sources]
+            failures = several.map(_first_failure, programs, verdicts)
+            return [{} if source is None else next(failures) for source in sources]
 
     return explain
 
@@ -162,14 +162,14 @@ def check_public(rows: Sequence[dict], places: Sequence[object]) -> None:
     """Raises ConfigError where a row has no public tests, or one that asks what a hidden one asks, found by running."""
     publics = [public_task(row, place) for row, place in zip(rows, places, strict=True)]
     tasks = [_task(row, place) for row, place in zip(rows, places, strict=True)]
-    asked = list(zip(asked_twice(tasks, publics, shared()), places, strict=True))
-    both = [f"{questions[0][:80]!r} ({place})" for (questions, _), place in asked if questions]
+    overlaps = list(zip(asked_twice(tasks, publics, shared()), places, strict=True))
+    both = [f"{questions[0][:80]!r} ({place})" for (questions, _), place in overlaps if questions]
     if both:
         raise ConfigError(
             f"prompts.feedback: {len(both)} of {len(rows)} rows have a public test that asks what a "
             f"hidden one asks: {'; '.join(both[:3])}. Remove it from one of the two columns"
         )
-    if unseen := [place for (_, is_seen), place in asked if not is_seen]:
+    if unseen := [place for (_, is_seen), place in overlaps if not is_seen]:
         _log.warning(
             "prompts.feedback: in %d of %d rows (first %s) no calls are seen in the hidden or in the public "
             "tests, so that only equal texts are recognised; give these rows a solution",
@@ -179,17 +179,17 @@ def check_public(rows: Sequence[dict], places: Sequence[object]) -> None:
 
 def _check(rows: Sequence[dict], places: Sequence[object]) -> None:
     """Raises ConfigError for the first row that is no task, and for rows whose tests cannot tell right from wrong."""
-    found = []
+    flaws = []
     for row, place in zip(rows, places, strict=True):
         task = _task(row, place)
         # fields that training does not use are not checked
         judging = task.model_copy(update={"prompt": task.prompt or "-", "solution": "", "wrong": []})
         if sentences := static_problems(judging):
-            found.append(f"{sentences[0]} ({place})")
-    if found:
-        told = "; ".join(found[:3])
+            flaws.append(f"{sentences[0]} ({place})")
+    if flaws:
+        text = "; ".join(flaws[:3])
         raise ConfigError(
-            f"dataset: the tests of {len(found)} of {len(rows)} rows cannot be relied on: {told}. Fix these rows, or "
+            f"dataset: the tests of {len(flaws)} of {len(rows)} rows cannot be relied on: {text}. Fix these rows, or "
             "separate them from the others with data/check_code_tasks.py FILE --clean OUT"
         )
 

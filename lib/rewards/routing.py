@@ -32,8 +32,8 @@ class JudgeByTask(Judge):
         self.target_field = target_field
         self._judges: dict[str, Judge] = {}
         mistakes = []
-        for task, own in reward.by_task.items():
-            alone = Reward(**{key: getattr(own, key) for key in type(own).model_fields})
+        for task, settings in reward.by_task.items():
+            alone = Reward(**{key: getattr(settings, key) for key in type(settings).model_fields})
             try:
                 self._judges[task] = Judge(alone, by_task.get(task, ()), target_field)
             except ConfigError as error:
@@ -58,7 +58,7 @@ class JudgeByTask(Judge):
 
         return [
             verdict._replace(
-                task=task, components={f"{task}/{part}": each for part, each in verdict.components.items()}
+                task=task, components={f"{task}/{part}": value for part, value in verdict.components.items()}
             )
             for task, verdict in zip(map(self._task_of, rows), self._each(rows, judged), strict=True)
         ]
@@ -69,13 +69,13 @@ class JudgeByTask(Judge):
         if task in self._judges:
             return str(task)
         where = f" ({place})" if place else ""
-        known = ", ".join(self._judges)
+        tasks = ", ".join(self._judges)
         if TASK not in row:
             near = did_you_mean(TASK, row)
-            raise ConfigError(f"reward.by_task: no column '{TASK}'{where}{near}; known tasks: {known}")
+            raise ConfigError(f"reward.by_task: no column '{TASK}'{where}{near}; known tasks: {tasks}")
         raise ConfigError(
             f"reward.by_task: no reward for the task {task!r} of a row{where}{did_you_mean(str(task), self._judges)}; "
-            f"known: {known}: add it"
+            f"known: {tasks}: add it"
         )
 
     def _of(self, row: Mapping[str, Any]) -> Judge:
@@ -86,10 +86,10 @@ class JudgeByTask(Judge):
         indexes = defaultdict(list)
         for index, row in enumerate(rows):
             indexes[self._task_of(row)].append(index)
-        found = {}
-        for task, own in indexes.items():
-            found |= dict(zip(own, ask(self._judges[task], own), strict=True))
-        return [found[index] for index in range(len(rows))]
+        results = {}
+        for task, positions in indexes.items():
+            results |= dict(zip(positions, ask(self._judges[task], positions), strict=True))
+        return [results[index] for index in range(len(rows))]
 
     def format_of(self, row: Mapping[str, Any]) -> str:
         """Returns the declared format of answers to a row."""
@@ -140,9 +140,9 @@ class JudgeByTask(Judge):
         """Lets the rewards check all rows of their tasks before training starts."""
         places = places or [f"row {number}" for number in range(1, len(rows) + 1)]
         for task, judge in self._judges.items():
-            own = [pair for pair in zip(rows, places, strict=True) if self._task_of(*pair) == task]
-            if own:
-                judge.check([row for row, _ in own], [place for _, place in own])
+            pairs = [pair for pair in zip(rows, places, strict=True) if self._task_of(*pair) == task]
+            if pairs:
+                judge.check([row for row, _ in pairs], [place for _, place in pairs])
 
     def target_problem(self, row: Mapping[str, Any], place: Any, compares: bool = True) -> str:
         """Returns why no prediction could ever match the target of a row; "" where one could."""

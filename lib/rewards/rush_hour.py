@@ -20,10 +20,10 @@ _LONGEST_READ = 20_000  # characters: no honest answer is longer
 
 def _check(rows: Sequence[dict], places: Sequence[object]) -> None:
     """Raises ConfigError for rows that are no puzzle, or whose solution does not solve it in so many moves."""
-    found = [f"{problem} ({place})" for row, place in zip(rows, places, strict=True) if (problem := _problem(row))]
-    if found:
+    flaws = [f"{problem} ({place})" for row, place in zip(rows, places, strict=True) if (problem := _problem(row))]
+    if flaws:
         raise ConfigError(
-            f"dataset: {len(found)} of {len(rows)} rows are no puzzle of Rush Hour: {'; '.join(found[:3])}. Fix these "
+            f"dataset: {len(flaws)} of {len(rows)} rows are no puzzle of Rush Hour: {'; '.join(flaws[:3])}. Fix these "
             "rows, or build others with data/build_rush_hour.py"
         )
 
@@ -85,8 +85,8 @@ def rush_hour_shaped(
     _check_reading(reading)
     weights = {"exact": exact, "solved": solved, "prefix": prefix, "progress": progress}
     if min(weights.values()) < 0 or not isclose(sum(weights.values()), 1):
-        told = ", ".join(f"{name} {weight}" for name, weight in weights.items())
-        raise ConfigError(f"reward.options: got {told}, expected weights of 0 or more that sum to 1")
+        given = ", ".join(f"{name} {weight}" for name, weight in weights.items())
+        raise ConfigError(f"reward.options: got {given}, expected weights of 0 or more that sum to 1")
     columns = zip(prediction_answers, board, size, moves, solution, strict=True)
     return [_shaped(*case, reading, weights) for case in columns]
 
@@ -94,20 +94,20 @@ def rush_hour_shaped(
 def _shaped(
     answer: str, board: str, size: int, most: int, solution: Any, reading: str, weights: dict[str, float]
 ) -> Judged:
-    found = _played(answer, board, size, most, reading)
+    played = _played(answer, board, size, most, reading)
     parts = dict.fromkeys(weights, 0.0)
-    if found.end and found.end.legal:
-        gold, made = _gold(solution), len(found.moves)
-        same = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(found.moves, gold, strict=False))))
-        before, after = to_go(board), to_go(found.end.board)
+    if played.end and played.end.legal:
+        gold, made = _gold(solution), len(played.moves)
+        same = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(played.moves, gold, strict=False))))
+        before, after = to_go(board), to_go(played.end.board)
         parts = {
-            "exact": float(found.right),
-            "solved": found.end.solved / (1 + max(0, made - most)),
-            "prefix": max(same / len(gold), found.end.legal / made),
+            "exact": float(played.right),
+            "solved": played.end.solved / (1 + max(0, made - most)),
+            "prefix": max(same / len(gold), played.end.legal / made),
             "progress": max(0.0, (before - after) / before),
         }
     paid = {name: weights[name] * part for name, part in parts.items()}
-    return Judged(paid, found.right, found.about, malformed=found.malformed)
+    return Judged(paid, played.right, played.about, malformed=played.malformed)
 
 
 class _Played(NamedTuple):
