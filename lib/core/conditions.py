@@ -68,8 +68,8 @@ def read_condition(text: str) -> Condition:
     """Parses a condition. Raises ValueError if `text` holds anything but what the grammar has."""
     figures: dict[str, Figure] = {name: Figure(name) for name in OF_A_RUN}
 
-    def named(found: re.Match) -> str:
-        moment, temperature, key, end = found.groups()
+    def named(match: re.Match) -> str:
+        moment, temperature, key, end = match.groups()
         name = f"figure_{len(figures)}"
         figures[name] = Figure(key, moment, float(temperature) if temperature else None, int(end) if end else None)
         return name

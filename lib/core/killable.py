@@ -226,6 +226,6 @@ def _serve(work: str, package: str, memory_bytes: int, cpu_seconds: int) -> None
 
 
 if __name__ == "__main__":
-    own = os.path.dirname(os.path.abspath(__file__))
-    sys.path[:] = [*(path for path in sys.path if path != own), ROOT]  # last: only `lib` is taken from there
+    own_folder = os.path.dirname(os.path.abspath(__file__))
+    sys.path[:] = [*(path for path in sys.path if path != own_folder), ROOT]  # last: only `lib` is taken from there
     _serve(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))

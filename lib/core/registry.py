@@ -21,15 +21,15 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
 
 
 @contextlib.contextmanager
-def blamed_on(whose: str, about: str = "", known: tuple[type[Exception], ...] = ()) -> Iterator[None]:
-    """Turns any exception in its block into a RewardError, except `known` ones, UserErrors, signals and time limits.
+def blamed_on(whose: str, about: str = "", expected: tuple[type[Exception], ...] = ()) -> Iterator[None]:
+    """Turns any exception in its block into a RewardError, except `expected` ones, UserErrors, signals and time limits.
 
     This includes SystemExit: a reward that calls sys.exit(0) must not look like a finished run.
     """
     try:
         yield
     except BaseException as error:
-        if isinstance(error, (UserError, KeyboardInterrupt, Left, Overdue, *known)):
+        if isinstance(error, (UserError, KeyboardInterrupt, Left, Overdue, *expected)):
             raise
         message = next(line for line in traceback.format_exception_only(error) if not line.startswith(" "))
         message = message.strip().partition("\n")[0][:200]

@@ -11,8 +11,8 @@ from lib.generators.protocol import Call, Reply, Request, Usage
 class Declined(Exception):
     """The model, or a filter, declined to answer."""
 
-    def __init__(self, said: Any):
-        super().__init__(f"the model, or a filter, declined to answer: {said or 'without a word'}")
+    def __init__(self, reason: Any):
+        super().__init__(f"the model, or a filter, declined to answer: {reason or 'without a word'}")
 
 
 @dataclass(frozen=True)
@@ -141,8 +141,8 @@ def _items(message: dict[str, Any]) -> list[dict[str, Any]]:
         }
         for call in message.get("tool_calls") or ()
     ]
-    said = [{"role": message["role"], "content": message["content"]}] if message.get("content") else []
-    return said + calls
+    messages = [{"role": message["role"], "content": message["content"]}] if message.get("content") else []
+    return messages + calls
 
 
 def _counted(data: dict, read: str, written: str) -> Usage:

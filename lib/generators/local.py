@@ -202,8 +202,8 @@ def load_template(config: CollectConfig) -> Template:
 
 
 def _refuse_controls(tokenizer: Any, config: CollectConfig) -> None:
-    written = {"prompts.system": config.prompts.system, "prompts.user": config.prompts.user}
-    Outside(tokenizer, config.model.chat_template_kwargs).refuse_controls(written)
+    prompts = {"prompts.system": config.prompts.system, "prompts.user": config.prompts.user}
+    Outside(tokenizer, config.model.chat_template_kwargs).refuse_controls(prompts)
 
 
 def _settle(batch: list[tuple[Request, list[int], asyncio.Future]], settle: Callable) -> None:

@@ -164,8 +164,8 @@ class RemoteModel:
         if error.retry_after is None:
             return tenacity.wait_random_exponential(multiplier=FIRST_PAUSE, max=LONGEST_PAUSE)(state)
         if error.retry_after > self.server.deadline_s:
-            asked = f"{error}; it asks to wait {error.retry_after:.0f} s, more than deadline_s"
-            raise ReplyError(error.kind, self._clean(asked))
+            message = f"{error}; it asks to wait {error.retry_after:.0f} s, more than deadline_s"
+            raise ReplyError(error.kind, self._clean(message))
         return error.retry_after + tenacity.wait_random(0, FIRST_PAUSE)(state)
 
     def _count_retry(self, _: tenacity.RetryCallState) -> None:
@@ -255,11 +255,11 @@ def address(server: Server) -> str:
     """Returns the server's address: the config's, the environment's, or OpenAI's. Raises ConfigError for a bad one."""
     if server.base_url:
         return server.base_url.rstrip("/")
-    found = os.environ.get("OPENAI_BASE_URL", "").strip() or OWN_ADDRESS
-    if wrong := wrong_address(found):
+    url = os.environ.get("OPENAI_BASE_URL", "").strip() or OWN_ADDRESS
+    if wrong := wrong_address(url):
         reason = "it is null, and so OPENAI_BASE_URL of the environment decides"
         raise ConfigError(f"{server.key}.base_url: {reason}: {wrong}")
-    return found.rstrip("/")
+    return url.rstrip("/")
 
 
 def described(server: Server) -> str:
@@ -298,8 +298,8 @@ async def all_of(works: Iterable[Any]) -> None:
 def _secrets(key: str) -> list[str]:
     """Returns strings that no message may show: the key, and header values that are long enough to be one."""
     lines = os.environ.get("OPENAI_CUSTOM_HEADERS", "").splitlines()
-    said = [key, *(line.partition(":")[2].strip() for line in lines)]
-    return sorted({text for text in said if text == key or len(text) >= SHORTEST_SECRET} - {""}, key=len, reverse=True)
+    raw = [key, *(line.partition(":")[2].strip() for line in lines)]
+    return sorted({text for text in raw if text == key or len(text) >= SHORTEST_SECRET} - {""}, key=len, reverse=True)
 
 
 async def _read(response: "httpx2.Response") -> bytes:

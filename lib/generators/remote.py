@@ -56,12 +56,12 @@ class Remote:
         """Sends requests in the background, and returns a future of their outcomes."""
         return asyncio.run_coroutine_threadsafe(self._ask(requests), self._loop)
 
-    def answers(self, asked: "Future[list[Outcome]]") -> list[Outcome]:
+    def answers(self, pending: "Future[list[Outcome]]") -> list[Outcome]:
         """Waits for the outcomes. Raises ApiError where they end the run, Left where a signal does."""
         with phase("waiting"):
-            while not wait([asked], timeout=0.2).done:
+            while not wait([pending], timeout=0.2).done:
                 give_way()
-            return asked.result()
+            return pending.result()
 
     def _do(self, work: Coroutine[Any, Any, None]) -> None:
         asyncio.run_coroutine_threadsafe(work, self._loop).result()
@@ -78,8 +78,8 @@ class Remote:
         replies = self._stack.enter_context(contextlib.closing(ReplyCache(self.kept)))
         self._kept = {model: CachedGenerator(model, replies) for model in (self._patient, self._scout)}
         # answers to another process of this run count, too
-        known = any(path.stat().st_size for path in self.kept.parent.glob(f"{self.section}_replies*.jsonl"))
-        self._patient.has_answered = self._scout.has_answered = known
+        has_answered = any(path.stat().st_size for path in self.kept.parent.glob(f"{self.section}_replies*.jsonl"))
+        self._patient.has_answered = self._scout.has_answered = has_answered
 
     async def _close(self) -> None:
         """Cancels requests in flight, and closes the connections."""
@@ -92,7 +92,7 @@ class Remote:
     async def _ask(self, requests: Sequence[Request]) -> list[Outcome]:
         """Returns the outcome of each request. Kept replies say nothing about whether the server is down."""
         is_kept = [self._kept[self._patient].knows(request) for request in requests]
-        new = iter(await self._ask_anew([each for each, kept in zip(requests, is_kept, strict=True) if not kept]))
+        new = iter(await self._ask_anew([request for request, kept in zip(requests, is_kept, strict=True) if not kept]))
         return [
             await self._kept[self._patient].reply(request) if kept else next(new)
             for request, kept in zip(requests, is_kept, strict=True)

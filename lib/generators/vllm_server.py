@@ -268,7 +268,7 @@ class VllmServer:
         except OSError:
             lines = []
         errors = (CAUSE.search(line) for line in lines if " WARNING " not in line)
-        cause = next((found[0] for found in errors if found), lines[-1] if lines else "nothing")
+        cause = next((match[0] for match in errors if match), lines[-1] if lines else "nothing")
         return f"{self.log} says: {cause.strip()[:500]}"
 
 

@@ -198,8 +198,8 @@ class Adapters(Section):
 
     @property
     def _all(self) -> list[Family]:
-        found = ((name, getattr(self, name)) for name in type(self).model_fields)
-        return [Family(name, settings) for name, settings in found if isinstance(settings, Section)]
+        fields = ((name, getattr(self, name)) for name in type(self).model_fields)
+        return [Family(name, settings) for name, settings in fields if isinstance(settings, Section)]
 
     def _conflicts(self) -> Conflicts:
         tuners = [family.name for family in self._all if isinstance(family.settings, Tuner)]

@@ -145,5 +145,5 @@ Servers = Annotated[dict[ServerName, Server], AfterValidator(_named)]
 def server_conflicts(key: str, name: str, servers: dict[str, Server]) -> Conflicts:
     """Yields a conflict if the value of `key` names no server."""
     if name not in servers:
-        known = did_you_mean(name, servers) or f"; known: {', '.join(servers) or 'none'}"
-        yield (key,), f"no server has this name{known}; add it to servers: {{NAME: {{base_url: ..., model: ...}}}}"
+        hint = did_you_mean(name, servers) or f"; known: {', '.join(servers) or 'none'}"
+        yield (key,), f"no server has this name{hint}; add it to servers: {{NAME: {{base_url: ..., model: ...}}}}"

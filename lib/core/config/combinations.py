@@ -49,8 +49,8 @@ OBSTACLES: dict[str, dict[str, Obstacle]] = {
 
 def obstacles_everywhere(partner: str, families: Iterable[str]) -> dict[str, str]:
     """Returns those of some families that do not work with a partner in any model, with the reason."""
-    known = OBSTACLES[partner]
-    return {name: known[name].reason for name in families if name in known and not known[name].where}
+    obstacles = OBSTACLES[partner]
+    return {name: obstacles[name].reason for name in families if name in obstacles and not obstacles[name].where}
 
 
 def in_words(reasons: dict[str, str]) -> str:
@@ -63,5 +63,5 @@ def in_words(reasons: dict[str, str]) -> str:
 
 def refusal(partner: str, families: Iterable[str]) -> str:
     """Returns why not all of some families work with a partner; "" if they do."""
-    found = obstacles_everywhere(partner, families)
-    return f"not all of these adapters work with {partner} ({in_words(found)})" if found else ""
+    obstacles = obstacles_everywhere(partner, families)
+    return f"not all of these adapters work with {partner} ({in_words(obstacles)})" if obstacles else ""

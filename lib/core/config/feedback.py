@@ -9,17 +9,17 @@ from pydantic import AfterValidator
 from lib.core.config.section import Conflicts, Count, Name, Section
 
 
-def _naming(*known: str) -> Callable[[str], str]:
-    """Returns a validator of templates that may name `known`, and nothing of the row: that might be the answer."""
+def _naming(*allowed: str) -> Callable[[str], str]:
+    """Returns a validator of templates that may name `allowed`, and nothing of the row: that might be the answer."""
 
     def check(template: str) -> str:
         try:
             names = [name for _, name, _, _ in string.Formatter().parse(template) if name is not None]
         except ValueError as error:
             raise ValueError(f"{error}; double a brace that is meant as text: {{{{ or }}}}") from error
-        if unknown := [name for name in names if name not in known]:
+        if unknown := [name for name in names if name not in allowed]:
             raise ValueError(
-                f"nothing fills '{{{unknown[0]}}}'; it may name {', '.join(f'{{{name}}}' for name in known)}"
+                f"nothing fills '{{{unknown[0]}}}'; it may name {', '.join(f'{{{name}}}' for name in allowed)}"
             )
         return template
 

@@ -108,8 +108,8 @@ def load(
     kind = _kind_of(tree, kinds if isinstance(kinds, tuple) else (kinds,), path)
     for text in overrides:
         mistakes += _override(tree, lines, text)
-    config, found = _validate(kind, tree)
-    mistakes += [(lines.get(key) or lines.get(key.rpartition(".")[0]), f"{key}: {message}") for key, message in found]
+    config, flaws = _validate(kind, tree)
+    mistakes += [(lines.get(key) or lines.get(key.rpartition(".")[0]), f"{key}: {message}") for key, message in flaws]
     if mistakes:
         places = (line if isinstance(line, str) else f"{path}:{line}" if line else path for line, _ in mistakes)
         raise ConfigError("\n".join(f"{at}: {text}" for at, (_, text) in zip(places, mistakes, strict=True)))
@@ -186,21 +186,21 @@ def _override(tree: dict, lines: dict[str, Any], text: str) -> list[tuple[Any, s
 
 def _validate(kind: type[Config], tree: dict) -> tuple[Config | None, list[tuple[str, str]]]:
     """Returns the config and every mistake in it: pydantic's first, then the conflicts among its valid fields."""
-    found: dict[str, str] = {}  # sentences by dotted key
+    messages: dict[str, str] = {}  # sentences by dotted key
     replaced: tuple[str, ...] = ()  # keys with another value: mistakes in it, or below it, are already reported
     tree, config, conflicts = copied(tree), None, ()
     for _ in range(3):  # wrong values are taken out, so that the other fields can still be checked together
         try:
             config = kind.model_validate(tree)
-            conflicts = [(keys[0], text) for keys, text in config.conflicts() if not found.keys() & set(keys)]
+            conflicts = [(keys[0], text) for keys, text in config.conflicts() if not messages.keys() & set(keys)]
             break
         except ValidationError as error:
             explained = [_explain(kind, tree, problem) for problem in error.errors()]
         for key, message, _ in explained:
             if not f"{key}.".startswith(replaced):
-                found.setdefault(key, message)
+                messages.setdefault(key, message)
         replaced += tuple(f"{key}." for key, _, is_replaced in explained if is_replaced)
-    return config, [*found.items(), *conflicts]
+    return config, [*messages.items(), *conflicts]
 
 
 def _explain(kind: type[BaseModel], tree: dict, problem: Mapping[str, Any]) -> tuple[str, str, bool]:
@@ -247,11 +247,11 @@ def _locate(kind: type[BaseModel], location: tuple) -> tuple[list[str], type[Bas
 def _meant(kind: type[BaseModel], owner: type[BaseModel], key: str) -> str:
     """Describes an unknown key: which one it resembles, or where it belongs, or which keys are known there."""
     name = key.rpartition(".")[2]
-    known, scripts = [*keys_of(kind, with_sections=True)], [config.__doc__ for config in KINDS]
+    keys, scripts = [*keys_of(kind, with_sections=True)], [config.__doc__ for config in KINDS]
     for hint in HINTS.get(key, HINTS.get(name, ())):
-        if re.split("[:, ]", hint)[0] in known + scripts:
+        if re.split("[:, ]", hint)[0] in keys + scripts:
             return f"; it is {hint}"
-    elsewhere = " or ".join(place for place in known if f".{place}".endswith(f".{name}"))
+    elsewhere = " or ".join(place for place in keys if f".{place}".endswith(f".{name}"))
     resembling = did_you_mean(name, owner.model_fields)
     return resembling or (f"; it is {elsewhere}" if elsewhere else f"; known here: {', '.join(owner.model_fields)}")
 

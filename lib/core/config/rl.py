@@ -161,8 +161,8 @@ class TrainLoop(Section):
         try:
             words = command_after(command or "-", Path("stage1/step_1"), 1, 1)
         except (KeyError, IndexError, ValueError, TypeError, AttributeError) as error:
-            known = "{checkpoint}, {stage} and {step}"
-            raise ValueError(f"{error!r}: it may name {known}; double a brace that is meant as text") from error
+            names = "{checkpoint}, {stage} and {step}"
+            raise ValueError(f"{error!r}: it may name {names}; double a brace that is meant as text") from error
         if not words:
             raise ValueError("it is blank: give a command, or null")
         return command
@@ -246,8 +246,8 @@ class RLConfig(RunConfig):
             )
 
     def _conflicts_with_vllm(self) -> Conflicts:
-        if told := refusal(VLLM, self.model.adapters.names):
-            yield ("model.adapters", "generation.engine"), f"{told}: set engine: native, or keep lora alone"
+        if reason := refusal(VLLM, self.model.adapters.names):
+            yield ("model.adapters", "generation.engine"), f"{reason}: set engine: native, or keep lora alone"
         keys = ("model.load_in_4bit", "generation.engine")
         if self.model.load_in_4bit:
             yield keys, "vLLM would sample from other weights than those of 4 bits that are trained: set one of the two"

@@ -198,10 +198,10 @@ class ScoreConfig(RLConfig):
         if self.train.recipe == "ufo" and self.prompts.stop != "verdict":
             yield ("train.recipe", "prompts.stop"), "ufo asks again after wrong attempts alone: set stop: verdict"
         keys = ("train.recipe", "prompts.feedback", "prompts.stop")
-        asked = self.prompts.feedback, self.prompts.stop
-        if self.train.recipe == "pag" and asked != ("self", "self"):
+        protocol = self.prompts.feedback, self.prompts.stop
+        if self.train.recipe == "pag" and protocol != ("self", "self"):
             yield keys, "pag revises what its own check finds wrong: set feedback: self and stop: self"
-        if self.train.recipe == "reflect" and asked != ("self", "verdict"):
+        if self.train.recipe == "reflect" and protocol != ("self", "verdict"):
             yield keys, "reflect has only failures reviewed and retried: set feedback: self and stop: verdict"
         later = max(self.train.attempts, self.eval_attempts) - 1
         for attempt, times, reviews in ((1, 1, 0), (2, later, later * bool(self.prompts.reviewed_by))):

@@ -30,7 +30,7 @@ class Section(BaseModel):
         for name, value in self:
             by_path = {name: value}
             if isinstance(value, dict):
-                by_path = {f"{name}.{key}": each for key, each in value.items()}
+                by_path = {f"{name}.{key}": item for key, item in value.items()}
             for path, section in by_path.items():
                 if isinstance(section, Section):
                     for keys, message in section.conflicts():

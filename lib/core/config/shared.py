@@ -77,10 +77,10 @@ class TrainedModel(Model):
             yield ("sharded", "backend"), "Unsloth computes past the modules that gather weights: set backend: plain"
         if self.sharded and self.load_in_4bit:
             yield ("sharded", "load_in_4bit"), "4-bit weights cannot be spread: set one of the two to false"
-        if self.backend == "unsloth" and (told := refusal(UNSLOTH, self.adapters.names)):
-            yield ("adapters", "backend"), f"{told}: set backend: plain, or keep lora alone"
-        if self.load_in_4bit and (told := refusal(FOUR_BITS, self.adapters.names)):
-            yield ("adapters", "load_in_4bit"), f"{told}: set load_in_4bit: false, or take lora in its place"
+        if self.backend == "unsloth" and (reason := refusal(UNSLOTH, self.adapters.names)):
+            yield ("adapters", "backend"), f"{reason}: set backend: plain, or keep lora alone"
+        if self.load_in_4bit and (reason := refusal(FOUR_BITS, self.adapters.names)):
+            yield ("adapters", "load_in_4bit"), f"{reason}: set load_in_4bit: false, or take lora in its place"
 
 
 def wrong_address(url: str) -> str:

@@ -63,7 +63,7 @@ class SweepConfig(Outputs):
                 yield ("require",), str(error)
 
     def _conflicts_of_stages(self) -> Conflicts:
-        known = list(PLACEHOLDERS)
+        names = list(PLACEHOLDERS)
         for stage, command in self.stages.items():
             try:
                 shlex.split(command)
@@ -72,8 +72,8 @@ class SweepConfig(Outputs):
             if stage in PLACEHOLDERS:
                 yield ("stages",), f"'{stage}' already means something in a command: give the stage another name"
             texts = [command, *(word for variant in self.variants for word in self.extra_words(variant, stage))]
-            yield from ((("stages", "variants"), f"{stage}: {wrong}") for wrong in _placeholder_mistakes(texts, known))
-            known.append(stage)
+            yield from ((("stages", "variants"), f"{stage}: {wrong}") for wrong in _placeholder_mistakes(texts, names))
+            names.append(stage)
         for variant, words in self.variants.items():
             if variant == "shared":
                 yield ("variants",), "the folder 'shared' is for what no variant changes: give the variant another name"
@@ -93,13 +93,13 @@ class SweepConfig(Outputs):
                     yield ("figures",), f"{name}: expected moment.key, and one pair of brackets around the number"
 
 
-def _placeholder_mistakes(texts: list[str], known: list[str]) -> Iterator[str]:
+def _placeholder_mistakes(texts: list[str], valid: list[str]) -> Iterator[str]:
     for text in texts:
         try:
             names = {name for _, name, _, _ in Formatter().parse(text) if name is not None}
         except ValueError as error:
             yield f"'{text}': {str(error).lower()}; double a brace to keep it"
             continue
-        for name in sorted(names - set(known)):
-            hint = did_you_mean(name, known) or f"; known here: {', '.join(known)}"
+        for name in sorted(names - set(valid)):
+            hint = did_you_mean(name, valid) or f"; known here: {', '.join(valid)}"
             yield f"'{{{name}}}' is no placeholder{hint}; double a brace to keep it"

@@ -162,12 +162,12 @@ def _index(node: yaml.MappingNode, prefix: str, lines: dict[str, Any], duplicate
         lines[key] = line
         if isinstance(value_node, yaml.MappingNode):
             _index(value_node, key + ".", lines, duplicates)
-    own = [key for key in lines if key.startswith(prefix)]
+    own_keys = [key for key in lines if key.startswith(prefix)]
     for brought in (value for key, value in node.value if key.tag == MERGE):
         for section in brought.value if isinstance(brought, yaml.SequenceNode) else [brought]:
             theirs: dict[str, Any] = {}
             if isinstance(section, yaml.MappingNode):
                 _index(section, prefix, theirs, [])
             for key, line in theirs.items():
-                if not any(f"{key}.".startswith(f"{own_key}.") for own_key in own):
+                if not any(f"{key}.".startswith(f"{own_key}.") for own_key in own_keys):
                     lines.setdefault(key, line)
