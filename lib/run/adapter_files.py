@@ -43,9 +43,9 @@ def load_weights(model: torch.nn.Module, directory: Path) -> None:
         return
     saved = {name: value for file in sorted(directory.glob("*.safetensors")) for name, value in load_file(file).items()}
     here = model.state_dict()
-    written = {here[name].data_ptr() for name in saved.keys() & here.keys()}
+    pointers = {here[name].data_ptr() for name in saved.keys() & here.keys()}
     # only one of several tied weights is written
-    needed = {name: value for name, value in here.items() if name in saved or value.data_ptr() not in written}
+    needed = {name: value for name, value in here.items() if name in saved or value.data_ptr() not in pointers}
     differences = list(_tensor_differences(saved, needed))
     if differences:
         raise ConfigError(
@@ -101,13 +101,13 @@ def say_ground(peft_model: torch.nn.Module, directory: Path) -> None:
     ground = getattr(peft_model, STANDS_ON, None)
     if ground is None:
         return
-    told = {
+    fields = {
         STANDS_ON: ground,
         "base_model_name_or_path": f"{ground['base']} + {ground['adapter']}",
         "task_type": f"CAUSAL_LM on {ground['base']} with {ground['adapter']} merged into it; export.py --to merged "
         "writes a model that needs neither",
     }
-    text = json.dumps(adapter_config(directory) | told, indent=2, sort_keys=True)
+    text = json.dumps(adapter_config(directory) | fields, indent=2, sort_keys=True)
     (directory / ADAPTER_CONFIG).write_text(text, "utf-8")
 
 
@@ -218,11 +218,11 @@ def _adapter_tensors(peft_model: torch.nn.Module) -> dict[str, torch.Tensor]:
 
 def _extra_parameters(peft_model: torch.nn.Module) -> dict[str, torch.nn.Parameter]:
     """Returns trained parameters that no PEFT file would hold: gates, norm gains and other adapters of our own."""
-    known = {value.data_ptr() for value in _adapter_tensors(peft_model).values()}
+    pointers = {value.data_ptr() for value in _adapter_tensors(peft_model).values()}
     return {
         name: parameter
         for name, parameter in peft_model.named_parameters()
-        if parameter.requires_grad and parameter.data_ptr() not in known
+        if parameter.requires_grad and parameter.data_ptr() not in pointers
     }
 
 
@@ -247,10 +247,10 @@ def _tensor_differences(there: Mapping[str, torch.Tensor], here: Mapping[str, to
     for names, place in ((there.keys() - here.keys(), "there"), (here.keys() - there.keys(), "here")):
         if names:
             yield f"{len(names)} tensors are only {place}, such as {min(names)}"
-    other = sorted(name for name in there.keys() & here.keys() if there[name].shape != here[name].shape)
-    if other:
-        shapes = f"{list(there[other[0]].shape)} there and {list(here[other[0]].shape)} here"
-        yield f"{len(other)} tensors have other shapes, such as {other[0]}: {shapes}"
+    differing = sorted(name for name in there.keys() & here.keys() if there[name].shape != here[name].shape)
+    if differing:
+        shapes = f"{list(there[differing[0]].shape)} there and {list(here[differing[0]].shape)} here"
+        yield f"{len(differing)} tensors have other shapes, such as {differing[0]}: {shapes}"
 
 
 def _same_bits(value: torch.Tensor, saved: torch.Tensor) -> bool:

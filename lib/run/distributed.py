@@ -59,8 +59,8 @@ def share(items: list[Item], accelerator: Accelerator) -> list[Item]:
             f"{len(items)} prompts cannot be split between {count} processes: raise the batch size, eval.max_examples, "
             "or dataset.test_split_size, of which a quarter selects the checkpoint (eval.selection_examples=0: none)"
         )
-    own = part_of(len(items), accelerator)
-    return items[own.start : own.stop]
+    part = part_of(len(items), accelerator)
+    return items[part.start : part.stop]
 
 
 def part_of(total: int, accelerator: Accelerator) -> range:

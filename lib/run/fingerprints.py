@@ -39,13 +39,13 @@ OURS = tuple(Path(__file__).resolve().parents[2] / name for name in ("engine", "
 
 def of_model(name: str | None, model: Any, tokenizer: Any) -> dict[str, str]:
     """Returns fingerprints of a model loaded by name, an adapter merged into it, its tokenizer and chat template."""
-    found = {"the chat template": _hash(json.dumps(tokenizer.chat_template, sort_keys=True).encode())}
+    fingerprints = {"the chat template": _hash(json.dumps(tokenizer.chat_template, sort_keys=True).encode())}
     if weights := of_weights(name, model):
-        found[WEIGHTS] = weights
-        found["the tokenizer"] = _of_files(Path(name), TOKENIZER) if Path(name).is_dir() else weights
+        fingerprints[WEIGHTS] = weights
+        fingerprints["the tokenizer"] = _of_files(Path(name), TOKENIZER) if Path(name).is_dir() else weights
     if ground := getattr(model, STANDS_ON, None):
-        found["the adapter in model.adapter"] = ground["fingerprint"]
-    return found
+        fingerprints["the adapter in model.adapter"] = ground["fingerprint"]
+    return fingerprints
 
 
 def of_weights(name: str | None, model: Any) -> str | None:
@@ -62,26 +62,26 @@ def of_adapter(folder: Path) -> str:
 
 def of_code(functions: Iterable[Callable]) -> str:
     """Returns the fingerprint of the modules that define functions, and of the user's own modules they import."""
-    found: dict[str, str] = {}
+    hashes: dict[str, str] = {}
     for function in functions:
         while isinstance(function, partial):
             function = function.func
         module = sys.modules.get(getattr(inspect.unwrap(function), "__module__", ""))
         if module is not None:
-            _add(module, found)
-    return _hash(json.dumps(found, sort_keys=True).encode())
+            _add(module, hashes)
+    return _hash(json.dumps(hashes, sort_keys=True).encode())
 
 
-def _add(module: ModuleType, found: dict[str, str]) -> None:
+def _add(module: ModuleType, hashes: dict[str, str]) -> None:
     path = Path(getattr(module, "__file__", None) or "")
-    if module.__name__ in found or path.suffix != ".py":
+    if module.__name__ in hashes or path.suffix != ".py":
         return
     tree = ast.parse(path.read_bytes())
-    found[module.__name__] = _hash(ast.dump(tree).encode())
+    hashes[module.__name__] = _hash(ast.dump(tree).encode())
     if not any(path.resolve().is_relative_to(folder) for folder in OURS):
         for name in _imported(tree, module):
             if name in sys.modules and _is_own(sys.modules[name]):
-                _add(sys.modules[name], found)
+                _add(sys.modules[name], hashes)
 
 
 def _imported(tree: ast.Module, module: ModuleType) -> Iterator[str]:

@@ -31,20 +31,20 @@ def describe_machine() -> dict[str, Any]:
 def read_machine(folder: Path) -> dict[str, Any]:
     """Returns the machine that the run in `folder` recorded; {} if it recorded none, like runs of earlier versions."""
     try:
-        found = json.loads((folder / MACHINE).read_text(encoding="utf-8"))
+        machine = json.loads((folder / MACHINE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return machine if isinstance(machine, dict) else {}
 
 
 @functools.cache
 def cpu() -> str:
     """Returns the model name of this machine's processor."""
     try:
-        found = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+        match = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     except OSError:
-        found = None
-    return found[1] if found else platform.processor() or platform.machine()
+        match = None
+    return match[1] if match else platform.processor() or platform.machine()
 
 
 @functools.cache
@@ -64,11 +64,11 @@ def commit() -> dict[str, object]:
 @functools.cache
 def packages() -> dict[str, str]:
     """Returns the versions of Python and the packages that the numbers depend on."""
-    found = {"python": platform.python_version()}
+    versions = {"python": platform.python_version()}
     for name in PACKAGES:
         with contextlib.suppress(metadata.PackageNotFoundError):
-            found[name] = metadata.version(name)
-    return found
+            versions[name] = metadata.version(name)
+    return versions
 
 
 def nvidia_gpus() -> list[str]:

@@ -100,8 +100,8 @@ def problems(folder: Path) -> list[str]:
         return [f"{MANIFEST} is missing" if any(folder.iterdir()) else "the folder is empty"]
     except (OSError, ValueError) as error:
         return [f"{MANIFEST} is damaged ({error})"]
-    found = ((name, _file_problem(folder / name, expected)) for name, expected in files.items())
-    return [f"{name} {problem}" for name, problem in found if problem]
+    checks = ((name, _file_problem(folder / name, expected)) for name, expected in files.items())
+    return [f"{name} {problem}" for name, problem in checks if problem]
 
 
 def is_whole(result: Path) -> bool:
@@ -122,8 +122,8 @@ def seal(folder: Path, **facts: Any) -> None:
     files = sorted(file for file in folder.iterdir() if file.is_file() and file.name != MANIFEST)
     for file in files:
         fsync_file(file)
-    known = {file.name: {"size": file.stat().st_size, "sha256": _sha256(file)} for file in files if file.name != CARD}
-    _write_manifest(folder, {"schema": 1, "files": known, **facts})
+    entries = {file.name: {"size": file.stat().st_size, "sha256": _sha256(file)} for file in files if file.name != CARD}
+    _write_manifest(folder, {"schema": 1, "files": entries, **facts})
 
 
 def keep_weights(checkpoint: Path, names: Collection[str]) -> None:

@@ -70,9 +70,9 @@ class Trained:
 
 def trained_in(model: torch.nn.Module) -> Trained:
     """Counts the trained numbers of a model."""
-    own = own_adapters(model)
+    shelf = own_adapters(model)
     count = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
-    return Trained(count, own.counts() if own else {}, own.obstacles() if own else {})
+    return Trained(count, shelf.counts() if shelf else {}, shelf.obstacles() if shelf else {})
 
 
 def trained_in_folder(adapter: Path) -> Trained:
@@ -149,8 +149,8 @@ def _moment(row: dict) -> tuple[float, float]:
 
 def _moment_of(place: Path) -> tuple[float, float]:
     """Returns stage and step of saved weights; the end of either is infinity."""
-    found = FOLDERS.search(place.as_posix())
-    return (int(found[1]), float(found[2] or inf)) if found else (inf, inf)
+    match = FOLDERS.search(place.as_posix())
+    return (int(match[1]), float(match[2] or inf)) if match else (inf, inf)
 
 
 def _largest_k(row: dict) -> dict[str, Any]:
@@ -218,9 +218,9 @@ def _settings(tree: dict[str, Any]) -> dict[str, dict]:
 
 def _when(place: Path) -> str:
     """Returns the moment of training at which weights were saved, in words."""
-    if not (found := FOLDERS.search(place.as_posix())):
+    if not (match := FOLDERS.search(place.as_posix())):
         return "at the end of training"
-    return f"after step {found[2]} of stage {found[1]}" if found[2] else f"at the end of stage {found[1]}"
+    return f"after step {match[2]} of stage {match[1]}" if match[2] else f"at the end of stage {match[1]}"
 
 
 def _sources(tree: dict[str, Any]) -> list[dict[str, Any]]:
@@ -231,17 +231,17 @@ def _sources(tree: dict[str, Any]) -> list[dict[str, Any]]:
 def _rewards(tree: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], str]]:
     """Yields each task in words ("" if there is but one), its reward, and the reward's weighted sum in words."""
     if reward := tree.get("reward"):
-        for task, own in (reward.get("by_task") or {"": reward}).items():
-            yield f" for {task}" if task else "", own, weighted_sum(own["fn"], quote="`")
+        for task, part in (reward.get("by_task") or {"": reward}).items():
+            yield f" for {task}" if task else "", part, weighted_sum(part["fn"], quote="`")
 
 
 def _families(tree: dict[str, Any], trained: Trained) -> Iterator[list[str]]:
     """Yields a row for each family: PEFT's has what none of our own has. Without families, a row for all weights."""
     for name, settings in _settings(tree).items():
         count = trained.families.get(name, trained.count - sum(trained.families.values()))
-        told = (f"{key} {', '.join(map(str, value)) if isinstance(value, list) else value}"
-                for key, value in settings.items())  # fmt: skip
-        yield [name, f"{count:,}", "; ".join(told)]
+        parts = (f"{key} {', '.join(map(str, value)) if isinstance(value, list) else value}"
+                 for key, value in settings.items())  # fmt: skip
+        yield [name, f"{count:,}", "; ".join(parts)]
     if not _settings(tree):
         yield ["all weights", f"{trained.count:,}", ""]
 
@@ -255,8 +255,8 @@ def _evaluation(run: Path, place: Path) -> dict[str, Any]:
     largest = f"pass@{max((row.get('k', 1) for row in rows), default=1)}"
     notes = [] if rows else ["Not evaluated on held-out rows."]
     if rows and "loss" not in columns:
-        told = f"Exact match {samples_of(rows)}; in brackets 95 % intervals."
-        notes.append(" ".join([told, *(text for key, text in LEGEND.items() if key in columns)]))
+        note = f"Exact match {samples_of(rows)}; in brackets 95 % intervals."
+        notes.append(" ".join([note, *(text for key, text in LEGEND.items() if key in columns)]))
     if rows and _moment(rows[-1])[1] < _moment_of(place)[1] < inf:
         notes.append("These weights were saved after the last of these evaluations.")
     losses = [row["loss"] for row in _rows_until(run, place, "metrics") if "stage" not in row]  # of SFT

@@ -40,8 +40,8 @@ BEAT_SECONDS = 0.2
 
 def revision_of(folder: Path) -> str:
     """Returns the revision of a folder of weights: stage1-step_200 for a checkpoint, main for anything else."""
-    found = FOLDER.search(folder.as_posix())
-    return f"{found[1]}-{found[2]}" if found else MAIN
+    match = FOLDER.search(folder.as_posix())
+    return f"{match[1]}-{match[2]}" if match else MAIN
 
 
 def contents(folder: Path, repo: str, revision: str) -> dict[str, Path | bytes]:
@@ -78,12 +78,12 @@ def put(folder: Path, outbox: Path, to: HubSettings, revision: str) -> Path:
 
 def waiting(outbox: Path) -> list[Path]:
     """Returns the folders to push, oldest first."""
-    found = []
+    folders = []
     for folder in outbox.glob("*"):
         with contextlib.suppress(FileNotFoundError):  # another process has pushed it since
             if folder.is_dir() and folder.suffix not in (".tmp", PUSHED):
-                found.append((folder.stat().st_mtime_ns, folder.name, folder))
-    return [folder for *_, folder in sorted(found)]
+                folders.append((folder.stat().st_mtime_ns, folder.name, folder))
+    return [folder for *_, folder in sorted(folders)]
 
 
 def name_of(folder: Path) -> str:

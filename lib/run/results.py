@@ -60,5 +60,5 @@ def newest_adapter(run: Path) -> Path:
 
 def position(adapter: Path | None) -> tuple[int, float] | None:
     """Returns stage and step of a run's adapter; the end of a stage has step infinity. None for any other folder."""
-    found = re.search(r"(?:^|/)stage(\d+)(?:/step_(\d+))?$", adapter.as_posix()) if adapter else None
-    return (int(found[1]), float(found[2] or "inf")) if found else None
+    match = re.search(r"(?:^|/)stage(\d+)(?:/step_(\d+))?$", adapter.as_posix()) if adapter else None
+    return (int(match[1]), float(match[2] or "inf")) if match else None

@@ -128,16 +128,16 @@ class _TensorBoard:
 
         self._writer = SummaryWriter(str(config.run_dir / config.tracking.project))
         if not resume:
-            said = without_secrets(config.model_dump(mode="json"))
-            text = yaml.safe_dump(said, sort_keys=False, allow_unicode=True, width=120)
+            settings = without_secrets(config.model_dump(mode="json"))
+            text = yaml.safe_dump(settings, sort_keys=False, allow_unicode=True, width=120)
             self._writer.add_text("config", f"```\n{text}\n```")
 
     def log(self, numbers: dict[str, float], tables: dict[str, Rows], step: int) -> None:
         for name, value in numbers.items():
             self._writer.add_scalar(name, value, step)
         for name, rows in tables.items():
-            said = "\n".join(json.dumps(row, ensure_ascii=False, default=str) for row in rows)
-            self._writer.add_text(name, f"```\n{said}\n```", step)
+            text = "\n".join(json.dumps(row, ensure_ascii=False, default=str) for row in rows)
+            self._writer.add_text(name, f"```\n{text}\n```", step)
 
     def close(self, failed: bool) -> None:
         self._writer.close()
@@ -174,8 +174,8 @@ def _mode() -> str:
     from wandb.sdk.lib import wbauth
 
     host = wandb.setup().settings.base_url
-    found = wbauth.authenticate_session(host=host, source="wandb.init()", prompt=False, update_session=False)
-    return "online" if found else "offline"
+    auth = wbauth.authenticate_session(host=host, source="wandb.init()", prompt=False, update_session=False)
+    return "online" if auth else "offline"
 
 
 def _run_id(path: Path, resume: bool) -> str:
