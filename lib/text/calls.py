@@ -29,23 +29,23 @@ def last_json_object(text: str) -> tuple[dict | None, bool]:
     (None, False) if there is no object.
     """
     text = text[-_LONGEST_TEXT:]
-    end, other = len(text), None
+    end, fallback = len(text), None
     for _ in range(_MOST_BRACES):
         end = text.rfind("}", 0, end)
         if end < 0:
             break
         start = _opening_brace(text, end)
-        found = _strict_object(text[start : end + 1]) if start >= 0 else None
-        if not found:
+        candidate = _strict_object(text[start : end + 1]) if start >= 0 else None
+        if not candidate:
             continue
-        if "tool_call" in found or "final_answer" in found:
-            return found, False
+        if "tool_call" in candidate or "final_answer" in candidate:
+            return candidate, False
         if _is_within_another(text, start) and (whole := _repaired_object(text)[0]):
             return whole, True
-        if "name" in found:
-            return found, False
-        end, other = start, other or found
-    return (other, False) if other else _repaired_object(text)
+        if "name" in candidate:
+            return candidate, False
+        end, fallback = start, fallback or candidate
+    return (fallback, False) if fallback else _repaired_object(text)
 
 
 def read_json(text: str) -> Any:
@@ -84,21 +84,21 @@ def native_calls(text: str) -> tuple[str, list[tuple[str, str]]]:
     if marker:
         try:
             _, end = json.JSONDecoder().raw_decode(rest.lstrip())  # something may follow it
-            found = read_json(rest.lstrip()[:end])
+            parsed = read_json(rest.lstrip()[:end])
         except (ValueError, RecursionError):
-            found = [last_json_object(rest)[0]]
-        return before.strip(), [_call(entry, rest) for entry in (found if isinstance(found, list) else [found])]
+            parsed = [last_json_object(rest)[0]]
+        return before.strip(), [_call(entry, rest) for entry in (parsed if isinstance(parsed, list) else [parsed])]
     whole = _strict_object(text.strip().removeprefix("<|python_tag|>").strip())
     if whole is not None and "name" in whole and ("parameters" in whole or "arguments" in whole):
         return "", [_call(whole, text)]
     return text, []
 
 
-def _call(found: Any, source: str) -> tuple[str, str]:
-    if not isinstance(found, dict) or not isinstance(found.get("name"), str):
+def _call(call: Any, source: str) -> tuple[str, str]:
+    if not isinstance(call, dict) or not isinstance(call.get("name"), str):
         return "", source.strip()
-    arguments = found.get("arguments", found.get("parameters", {}))
-    return found["name"], arguments if isinstance(arguments, str) else json.dumps(arguments)
+    arguments = call.get("arguments", call.get("parameters", {}))
+    return call["name"], arguments if isinstance(arguments, str) else json.dumps(arguments)
 
 
 def _opening_brace(text: str, end: int) -> int:

@@ -55,12 +55,12 @@ def is_chosen(row: Row, dataset: SFTDataset, where: str) -> bool:
         lowest = getattr(dataset, key)
         if lowest is None or lowest is False:
             continue
-        found = row.get(column, "")
-        if found is not None and (not isinstance(found, kind) or found != found):
+        value = row.get(column, "")
+        if value is not None and (not isinstance(value, kind) or value != value):
             raise ConfigError(
-                f"dataset.{key}: {where} has {f'{found!r} as' if column in row else 'no'} '{column}', expected what a "
+                f"dataset.{key}: {where} has {f'{value!r} as' if column in row else 'no'} '{column}', expected what a "
                 "judge says: give rollouts, as JSON lines, or remove the key"
             )
-        if found is None or found < lowest:
+        if value is None or value < lowest:
             return False
     return True

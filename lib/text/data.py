@@ -74,10 +74,10 @@ def load_splits(
     def keys_of(row: Row, place: Place | None = None) -> list[str]:
         """Returns the keys of a row, its group first. Train rows share no key with held-out rows."""
         try:
-            asked = " ".join(unicodedata.normalize("NFC", prompt_of(row)).split())
+            text = " ".join(unicodedata.normalize("NFC", prompt_of(row)).split())
         except ConfigError as error:
             raise ConfigError(f"{place}: {error}" if place else str(error)) from error
-        return [f"family {row[family]}" if family else f"prompt {asked}", f"folded {asked.casefold().rstrip('?.! ')}"]
+        return [f"family {row[family]}" if family else f"prompt {text}", f"folded {text.casefold().rstrip('?.! ')}"]
 
     if isinstance(dataset, Dataset) and dataset.mixture:
         return _mixed(dataset, columns, keys_of, accepts)
@@ -182,7 +182,7 @@ def _part_of(
 ) -> Splits:
     """Returns the rows of one part of a mixture. Raises ConfigError that names the part."""
     part = dataset.mixture[name]
-    own = dataset.model_copy(
+    settings = dataset.model_copy(
         update={
             **{key: getattr(part, key) for key in Source.model_fields},
             "mixture": {},
@@ -191,10 +191,10 @@ def _part_of(
         }
     )
     try:
-        train, test, source = _choose(read_tables(own), own)
+        train, test, source = _choose(read_tables(settings), settings)
         renamed = {old: new for new, old in part.columns.items()}
         splits = [split and replace(split, renamed=renamed, task=part.task or name) for split in (train, test)]
-        return _split_up(own, columns, keys_of, accepts, (splits[0], splits[1], source))
+        return _split_up(settings, columns, keys_of, accepts, (splits[0], splits[1], source))
     except ConfigError as error:
         raise ConfigError(f"dataset.mixture.{name}: {error}") from error
 
@@ -230,15 +230,15 @@ def with_targets(splits: Splits, problem_of: Callable[[Row, Place], str]) -> Spl
     sides = ("train", splits.train, splits.train_places), ("held-out", splits.test, splits.test_places)
     for label, rows, places in sides:
         problems = [problem_of(*pair) for pair in zip(rows, places, strict=True)]
-        found = [f"{place} ({problem})" for place, problem in zip(places, problems, strict=True) if problem]
-        count = f"{len(found)} of {len(rows)} {label}"
-        if len(found) > len(rows) / 2:
+        missing = [f"{place} ({problem})" for place, problem in zip(places, problems, strict=True) if problem]
+        count = f"{len(missing)} of {len(rows)} {label}"
+        if len(missing) > len(rows) / 2:
             cure = "name another column or extractor, or fix these rows"
-            mistakes.append(f"dataset.target_field: {count} rows have no target, first {found[0]}; {cure}")
+            mistakes.append(f"dataset.target_field: {count} rows have no target, first {missing[0]}; {cure}")
         sound = [not problem for problem in problems]
         kept.append((list(compress(rows, sound)), list(compress(places, sound))))
         counts += [count] if rows else []
-        dropped += found
+        dropped += missing
     if mistakes:
         raise ConfigError("\n".join(mistakes))
     if not dropped:
@@ -343,7 +343,7 @@ def _from_its_own(
 
 def _choose(tables: dict[str, Table], dataset: Dataset | SFTDataset) -> tuple[_Split, _Split | None, str]:
     """Returns the train split, the test split (None: hold out rows of the first) and a name of both for messages."""
-    name, known = dataset.name, ", ".join(tables)
+    name, splits = dataset.name, ", ".join(tables)
 
     def split_of(split: str, label: str, first: int = 0, last: int | None = None) -> _Split:
         """Returns a split, or its rows from `first` to before `last`, which keep their numbers in the source."""
@@ -360,7 +360,7 @@ def _choose(tables: dict[str, Table], dataset: Dataset | SFTDataset) -> tuple[_S
         split, start, stop = _parse_split(dataset.split)
         if split not in tables:
             raise ConfigError(
-                f"dataset.split: got '{split}', expected one of the splits of '{name}': {known}"
+                f"dataset.split: got '{split}', expected one of the splits of '{name}': {splits}"
                 f"{did_you_mean(split, tables)}"
             )
         size = len(tables[split])
@@ -374,7 +374,7 @@ def _choose(tables: dict[str, Table], dataset: Dataset | SFTDataset) -> tuple[_S
         held_out = next((split for split in HELD_OUT_NAMES if split in tables), None)
         if "train" not in tables or held_out is None:
             raise ConfigError(
-                f"dataset.split: '{name}' has the splits {known}, expected train and test: choose one, of which "
+                f"dataset.split: '{name}' has the splits {splits}, expected train and test: choose one, of which "
                 "rows are held out"
             )
         train, test = (split_of(split, f"'{name}' ({split})") for split in ("train", held_out))

@@ -94,8 +94,8 @@ def scorer_problem(rows: Sequence[Mapping[str, str]]) -> str:
     if answer and generated_score(rows[0]["entry"], answer) < 1:
         return f"its scorer does not pay its own answer {answer[:80]!r}"
     for text in (_NONSENSE, *_CONSTANTS):
-        asked = [row for row in rows[: 1 if text == _NONSENSE else _ROWS_ASKED] if row["answer"] != text]
-        if asked and all(generated_score(row["entry"], text) == 1 for row in asked):
+        probed = [row for row in rows[: 1 if text == _NONSENSE else _ROWS_ASKED] if row["answer"] != text]
+        if probed and all(generated_score(row["entry"], text) == 1 for row in probed):
             return f"its scorer pays {text!r}"
     return ""
 

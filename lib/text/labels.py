@@ -134,18 +134,18 @@ class Labeller:
         for spelled in (list, _with_text):
             messages, marked = spelled(chat.messages), spelled(_marked(chat.messages))
             try:
-                found = [self._turn(chat, messages, index) for index in chat.turns]
+                turns = [self._turn(chat, messages, index) for index in chat.turns]
                 self._check_calls(chat, marked)
                 left_out = Counter(
                     kind
-                    for index, (text, start) in zip(chat.turns, found, strict=True)
+                    for index, (text, start) in zip(chat.turns, turns, strict=True)
                     for kind in _left_out(chat.messages[index], text[start:], f"message {index + 1} of {chat.where}")
                 )
             except ConfigError as error:
                 refusals.append(error)
                 continue
             self.left_out += left_out
-            return found
+            return turns
         raise refusals[0]
 
     def _check_calls(self, chat: Chat, marked: list[dict]) -> None:
@@ -210,8 +210,8 @@ class Labeller:
                 prompt = self._render(chat, PLAIN, True)
                 opening = prompt[_common(prompt, self._render(chat, PLAIN, False)) :]
                 if not opening.strip():
-                    said = ({"role": "assistant", "content": text} for text in ("REMATCH", "ANSWER"))
-                    one, two = (self._after(chat, message) or "" for message in said)
+                    replies = ({"role": "assistant", "content": text} for text in ("REMATCH", "ANSWER"))
+                    one, two = (self._after(chat, message) or "" for message in replies)
                     opening = one[: _common(one, two)]
             except ConfigError:  # the template refuses a plain chat
                 opening = ""
@@ -220,10 +220,10 @@ class Labeller:
 
     def _closing(self, chat: Chat, message: dict) -> str:
         """Returns the next message's opening up to a token that stops the model, as in GLM's templates; else ""."""
-        said = [*PLAIN, {"role": "assistant", "content": "ANSWER"}]
+        exchange = [*PLAIN, {"role": "assistant", "content": "ANSWER"}]
         follows = {"role": "tool" if "tool_calls" in message else "user", "content": "?"}
         try:
-            text, longer = (self._render(chat, messages, False) for messages in (said, [*said, follows]))
+            text, longer = (self._render(chat, messages, False) for messages in (exchange, [*exchange, follows]))
         except ConfigError:  # the template refuses a plain chat
             return ""
         rest = longer.removeprefix(text)
@@ -270,7 +270,7 @@ class Labeller:
         if not astride:
             return example
         # the model reads a prompt that was tokenized without its answer, so no token may cross that border
-        cuts, found = [0, *astride, len(passage.text)], []
+        cuts, examples = [0, *astride, len(passage.text)], []
         for anchor in (self._anchor, self._anchor + "."):  # some tokenizers add a space at the start of a text
             anchors = ["", *(anchor for _ in astride)]
             texts = [passage.text[start:end] for start, end in pairwise(cuts)]
@@ -281,9 +281,9 @@ class Labeller:
                     if start >= len(before):
                         ids.append(token)
                         offsets.append((base + start - len(before), base + end - len(before)))
-            found.append(self._labelled(passage, ids, _ranges(passage, offsets)[0]))
+            examples.append(self._labelled(passage, ids, _ranges(passage, offsets)[0]))
         # where none is exact, the tokenizer itself changes characters (NFC), border or not
-        return next((candidate for candidate in (*found, example) if candidate.is_exact), found[0])
+        return next((candidate for candidate in (*examples, example) if candidate.is_exact), examples[0])
 
     def _labelled(self, passage: Passage, ids: list[int], trained: list[tuple[int, int]]) -> Example:
         is_exact = self._reads(passage, ids, trained)
@@ -320,11 +320,11 @@ def _ranges(passage: Passage, offsets: list[tuple[int, int]]) -> tuple[list[tupl
 
 def _left_out(message: dict, turn: str, name: str) -> Iterator[str]:
     """Yields what the rendered turn omits from its message. Raises ConfigError where that is the answer itself."""
-    *thoughts, said = re.split("</?think>", message["content"])
-    if not _holds(turn, said):
+    *thoughts, answer = re.split("</?think>", message["content"])
+    if not _holds(turn, answer):
         if "tool_calls" not in message:
             raise ConfigError(
-                f"model.chat_template: it does not write what {name} says, {said[:40]!r}, but {turn[:40]!r}; give "
+                f"model.chat_template: it does not write what {name} says, {answer[:40]!r}, but {turn[:40]!r}; give "
                 "another template, or fix the row"
             )
         yield "what is said besides tool calls"
@@ -333,9 +333,9 @@ def _left_out(message: dict, turn: str, name: str) -> Iterator[str]:
         yield "reasoning"
 
 
-def _holds(turn: str, said: str) -> bool:
+def _holds(turn: str, words: str) -> bool:
     """True if a turn contains the words, ignoring whitespace, which templates trim."""
-    return "".join(said.split()) in "".join(turn.split())
+    return "".join(words.split()) in "".join(turn.split())
 
 
 def _mark(index: int, number: int) -> tuple[str, dict[str, str]]:

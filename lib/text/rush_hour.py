@@ -83,11 +83,11 @@ def read_moves(text: str, reading: str) -> list[Move]:
     """
     if reading == "strict":
         pieces = [_STRICT.fullmatch(piece) for piece in _SEPARATORS.split(text) if piece]
-        found: Iterable[re.Match | None] = pieces if all(pieces) else ()
+        matches: Iterable[re.Match | None] = pieces if all(pieces) else ()
     else:
-        found = _TOLERANT.finditer(text)
+        matches = _TOLERANT.finditer(text)
     moves: list[Move] = []
-    for match in found:
+    for match in matches:
         # a hundred steps are beyond any board, and int() refuses thousands of digits
         car, arrow, steps = match[1].upper(), _ARROWS[match[2]], int(match[3].lstrip("0")[:3] or 0)
         if moves and moves[-1][:2] == (car, arrow):

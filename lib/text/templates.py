@@ -87,10 +87,10 @@ class Outside:
 
     def controls_in(self, text: str) -> list[str]:
         """Returns the control tokens in a text, in order."""
-        found = self._pattern.findall(text)
-        if self._normalizes and not found:
-            found = [text[start:end] for start, end in self._spans(text)]
-        return found
+        controls = self._pattern.findall(text)
+        if self._normalizes and not controls:
+            controls = [text[start:end] for start, end in self._spans(text)]
+        return controls
 
     def harmless(self, value: Any) -> Any:
         """Returns a text, or all texts in lists and dicts, without control tokens.
@@ -114,9 +114,9 @@ class Outside:
     def refuse_controls(self, prompts: dict[str, str]) -> None:
         """Raises ConfigError where a prompt holds a control token. `prompts` maps keys of the config to texts."""
         for key, text in prompts.items():
-            if found := self.controls_in(text):
+            if controls := self.controls_in(text):
                 raise ConfigError(
-                    f"{key}: {found[0]!r} is a control token of this model, which only the chat template writes: "
+                    f"{key}: {controls[0]!r} is a control token of this model, which only the chat template writes: "
                     "remove it, or have model.chat_template write it"
                 )
 
@@ -130,10 +130,10 @@ class Outside:
         shown: dict[str, dict[str, None]] = {"controls": {}, "unknown": {}}
         for place, texts in rows:
             for kind, look in (("controls", self.controls_in), ("unknown", self.unknown_in)):
-                if found := [token for text in texts for token in look(text)]:
+                if tokens := [token for text in texts for token in look(text)]:
                     counts[kind] += 1
                     firsts.setdefault(kind, place)
-                    shown[kind] |= dict.fromkeys(sorted(found))
+                    shown[kind] |= dict.fromkeys(sorted(tokens))
 
         def told(kind: str) -> str:
             names = list(shown[kind])
@@ -152,7 +152,7 @@ class Outside:
 
     def _escaped(self, text: str) -> str:
         for _ in range(MOST_PASSES):
-            before, text = text, self._pattern.sub(lambda found: self._as_text(found[0]), text)
+            before, text = text, self._pattern.sub(lambda match: self._as_text(match[0]), text)
             for start, end in reversed(self._spans(text)) if self._normalizes else ():
                 text = text[:start] + self._as_text(text[start:end]) + text[end:]
             if text == before:
@@ -204,5 +204,5 @@ def _turn_marks(tokenizer: Any, template_kwargs: dict[str, Any]) -> set[int]:
         text = tokenizer.apply_chat_template(messages, tokenize=False, **template_kwargs)
     except Exception:  # templates raise errors of any type; rendering a real chat reports it
         return set()
-    own = {id for _, content in turns for id in tokenizer(content, add_special_tokens=False)["input_ids"]}
-    return set(tokenizer(text, add_special_tokens=False)["input_ids"]) - own
+    content_ids = {id for _, content in turns for id in tokenizer(content, add_special_tokens=False)["input_ids"]}
+    return set(tokenizer(text, add_special_tokens=False)["input_ids"]) - content_ids

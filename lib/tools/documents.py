@@ -88,7 +88,7 @@ class Documents:
         end = time.monotonic() + self._settings.timeout_s
         with self._lock:
             self._index.set_progress_handler(lambda: time.monotonic() > end, 10_000)
-            found = self._index.execute(
+            rows = self._index.execute(
                 "SELECT rowid FROM documents WHERE documents MATCH ? ORDER BY rank, rowid LIMIT ?",
                 (" OR ".join(f'"{word}"' for word in words), count),
             ).fetchall()
@@ -98,7 +98,7 @@ class Documents:
                 "href": f"doc:{self._paths[row]}",
                 "body": _excerpt(self._texts[self._paths[row]][0], set(words)),
             }
-            for (row,) in found
+            for (row,) in rows
         ]
 
 
@@ -125,7 +125,7 @@ def _files(folder: Path) -> Iterator[tuple[str, bytes]]:
 
 def _excerpt(text: str, words: set[str]) -> str:
     """Returns an excerpt around the first of the words. SQLite's snippet() takes time quadratic in the length."""
-    found = (word.start() for word in re.finditer(r"\w+", text[:SEARCHED]) if word[0].casefold() in words)
-    start = max(0, next(found, 0) - EXCERPT // 3)
+    starts = (word.start() for word in re.finditer(r"\w+", text[:SEARCHED]) if word[0].casefold() in words)
+    start = max(0, next(starts, 0) - EXCERPT // 3)
     body = " ".join(text[start : start + EXCERPT].split())
     return clean(("… " if start else "") + body + (" …" if start + EXCERPT < len(text) else ""))

@@ -147,9 +147,9 @@ class Internet:
 
         # Check it as written, since httpx fixes some of what ssrfguard refuses; then as it will be requested.
         self._policy.check_url(url)
-        asked = httpx.URL(url)
-        is_name = self._policy.check_url(str(asked)).address is None
-        host = asked.raw_host.decode().rstrip(".")
+        parsed = httpx.URL(url)
+        is_name = self._policy.check_url(str(parsed)).address is None
+        host = parsed.raw_host.decode().rstrip(".")
         last = host.rpartition(".")[2]
         if is_name and re.fullmatch(r"[0-9]+|0x[0-9a-f]*", last):  # WHATWG: a final number makes it an address
             raise Failed("blocked: not a URL")
@@ -162,7 +162,7 @@ class Internet:
         now = asyncio.get_running_loop().time()
         if host not in self._visits:
             if len(self._visits) % KNOWN_HOSTS == KNOWN_HOSTS - 1:
-                self._visits = {known: when for known, when in self._visits.items() if when[-1] > now - 60}
+                self._visits = {name: when for name, when in self._visits.items() if when[-1] > now - 60}
             self._visits[host] = deque(maxlen=most)
         visits = self._visits[host]
         pause = max(0.0, visits[0] + 60 - now) if len(visits) == most else 0.0

@@ -51,8 +51,8 @@ def decode(body: bytes, content_type: str) -> str:
     named = re.search(r"charset\s*=\s*[\"']?([\w.:-]+)", content_type, re.IGNORECASE)
     name = named[1] if named else _declared(body[:1024]) if re.search("html|xml", kind_of(content_type)) else "utf-8"
     try:
-        known = codecs.lookup(name).name
-        return body.decode("utf-8" if known in NO_CHARSET else known, errors="replace")
+        codec = codecs.lookup(name).name
+        return body.decode("utf-8" if codec in NO_CHARSET else codec, errors="replace")
     except (LookupError, ValueError):  # unknown to Python, or not an encoding of text
         return body.decode("utf-8", errors="replace")
 
@@ -77,19 +77,19 @@ async def read_body(blocks: AsyncIterator[bytes], packing: str, most: int) -> tu
 def document(url: str, status: int, text: str, cut: bool) -> dict[str, Any]:
     """Returns the result of `fetch`: clean text of at most MOST_TEXT characters, the cut mark included."""
     cut, text = cut or len(text) > 2 * MOST_TEXT, clean(text[: 2 * MOST_TEXT])
-    found = {"url": clean(url), "status": status, "text": text}
+    result = {"url": clean(url), "status": status, "text": text}
     if cut or len(text) > MOST_TEXT:
-        found |= {"text": text[: MOST_TEXT - len(CUT)] + CUT, "cut": True}
-    return found
+        result |= {"text": text[: MOST_TEXT - len(CUT)] + CUT, "cut": True}
+    return result
 
 
-def shortened(found: dict[str, Any], max_bytes: int) -> dict[str, Any]:
+def shortened(result: dict[str, Any], max_bytes: int) -> dict[str, Any]:
     """Returns a document cut to `max_bytes` of text, the cut mark included."""
-    if "text" not in found or len(found["text"].encode()) <= max_bytes:
-        return found
-    text = found["text"].removesuffix(CUT) if "cut" in found else found["text"]
+    if "text" not in result or len(result["text"].encode()) <= max_bytes:
+        return result
+    text = result["text"].removesuffix(CUT) if "cut" in result else result["text"]
     kept = text.encode()[: max(0, max_bytes - len(CUT))].decode(errors="ignore")
-    return {**found, "text": kept + CUT, "cut": True}
+    return {**result, "text": kept + CUT, "cut": True}
 
 
 class Parser:

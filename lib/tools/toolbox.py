@@ -92,18 +92,18 @@ class Tool:
 
     def _mistakes(self, error: ValidationError) -> str:
         """Describes up to five mistakes in the arguments, so that a model can correct them."""
-        known = list(self._arguments.model_fields)
-        told = []
+        names = list(self._arguments.model_fields)
+        mistakes = []
         for problem in error.errors()[:5]:
             where = ".".join(str(part) for part in problem["loc"])
             if problem["type"] == "extra_forbidden":
-                near = did_you_mean(where, known)
-                told.append(f"{where}: no such argument{near or '; it takes ' + ', '.join(known)}")
+                near = did_you_mean(where, names)
+                mistakes.append(f"{where}: no such argument{near or '; it takes ' + ', '.join(names)}")
             elif problem["type"] == "missing":
-                told.append(f"{where}: is missing")
+                mistakes.append(f"{where}: is missing")
             else:
-                told.append(f"{where}: {problem['msg'].replace('Input should be', 'should be')}")
-        return "wrong arguments: " + "; ".join(told)
+                mistakes.append(f"{where}: {problem['msg'].replace('Input should be', 'should be')}")
+        return "wrong arguments: " + "; ".join(mistakes)
 
 
 class Toolbox:

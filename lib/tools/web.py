@@ -42,8 +42,8 @@ class Web:
     ) -> dict[str, Any]:
         """Gives the text of a page or document. `cut` says that it continues after the end of the text."""
         key = key_of("web.fetch", url)  # one request, whatever `max_bytes`
-        found = await self._recorded.once(key, lambda: self._within_deadline(self._source.fetch(url)))
-        return shortened(found, max_bytes)
+        result = await self._recorded.once(key, lambda: self._within_deadline(self._source.fetch(url)))
+        return shortened(result, max_bytes)
 
     async def close(self) -> None:
         """Cancels requests in flight, and closes connections."""
