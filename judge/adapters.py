@@ -108,16 +108,16 @@ def lm_eval_results(doc: dict, results: Sequence[Any]) -> dict[str, float]:
     """Returns the metric `passed` of a row for lm-eval's `process_results`, {} without a score; by its `tests`."""
     texts = results[0] if isinstance(results[0], list) else results  # a filter may keep several samples
     texts = [text if last_code(text) else f"{text}\n```" for text in texts]  # a stop text has cut the fence off
-    found = scores(texts, [doc["tests"]] * len(texts), [_names_in(doc)] * len(texts))
-    return {} if None in found else {"passed": sum(score == 1 for score in found) / len(found)}
+    values = scores(texts, [doc["tests"]] * len(texts), [_names_in(doc)] * len(texts))
+    return {} if None in values else {"passed": sum(score == 1 for score in values) / len(values)}
 
 
 def _text_of(completion: Any) -> str:
     """Returns a text, or that of the last message; "" if this has none, as one that only calls a tool."""
-    said = completion if isinstance(completion, str) or not completion else completion[-1].get("content")
-    if not said:
+    content = completion if isinstance(completion, str) or not completion else completion[-1].get("content")
+    if not content:
         return ""
-    return said if isinstance(said, str) else "".join(part.get("text") or "" for part in said)
+    return content if isinstance(content, str) else "".join(part.get("text") or "" for part in content)
 
 
 def _names_in(row: dict) -> Any:
@@ -126,15 +126,15 @@ def _names_in(row: dict) -> Any:
 
 def _read(tests: Tests) -> Tests:
     """Returns tests; a text that is a list of JSON is read as one, which is how tables of text keep lists."""
-    found = tests
+    parsed = tests
     if isinstance(tests, str) and tests.lstrip().startswith("["):
         with contextlib.suppress(ValueError):
-            found = json.loads(tests)
-    if isinstance(found, str):
-        return found
-    pieces = list(found) if isinstance(found, Iterable) else [found]  # an array, in rows of a parquet file
-    if isinstance(found, dict) or not all(isinstance(test, str) for test in pieces):
-        raise ConfigError(f"tests: got {str(found)[:60]}, expected pieces of Python with asserts")
+            parsed = json.loads(tests)
+    if isinstance(parsed, str):
+        return parsed
+    pieces = list(parsed) if isinstance(parsed, Iterable) else [parsed]  # an array, in rows of a parquet file
+    if isinstance(parsed, dict) or not all(isinstance(test, str) for test in pieces):
+        raise ConfigError(f"tests: got {str(parsed)[:60]}, expected pieces of Python with asserts")
     return pieces
 
 

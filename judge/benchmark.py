@@ -63,17 +63,17 @@ def show_benchmark(name: str, of_texts: bool, only: str, every: int, allow_unsaf
     """Prints what a judge did with the corpus. Returns 0, or 1 if it paid for an attack. Raises ConfigError."""
     imported(name)
     run = try_texts(imported(name)) if of_texts else try_programs(name, only, every, allow_unsafe)
-    found = []
+    trials = []
     for trial in run:
-        found.append(trial)
+        trials.append(trial)
         if sys.stderr.isatty():
-            print(f"\r{len(found)} tried", end="", file=sys.stderr, flush=True)
+            print(f"\r{len(trials)} tried", end="", file=sys.stderr, flush=True)
     if sys.stderr.isatty():
         print("\r", end="", file=sys.stderr)
-    if not found:
+    if not trials:
         raise ConfigError(f"--only {only}: no attack, control or right program has this in its name")
-    counts = summary(found)
-    print("\n".join(_table(found, counts)))
+    counts = summary(trials)
+    print("\n".join(_table(trials, counts)))
     if as_json:
         print(json.dumps(counts))
     return FINISHED if not counts["paid"] else 1
@@ -83,14 +83,14 @@ def imported(name: str) -> Callable[..., Any]:
     """Returns the function that `module:function` names. Raises ConfigError."""
     module, _, function = name.partition(":")
     try:
-        found = getattr(importlib.import_module(module), function or "judge")
+        target = getattr(importlib.import_module(module), function or "judge")
     except (ImportError, AttributeError, ValueError) as error:
         raise ConfigError(
             f"--benchmark {name}: {first_line(error)}; give MODULE:FUNCTION, importable from here"
         ) from error
-    if not callable(found):
-        raise ConfigError(f"--benchmark {name}: got {type(found).__name__}, expected a function")
-    return found
+    if not callable(target):
+        raise ConfigError(f"--benchmark {name}: got {type(target).__name__}, expected a function")
+    return target
 
 
 def summary(trials: list[JudgeTrial]) -> dict[str, Any]:
@@ -99,8 +99,8 @@ def summary(trials: list[JudgeTrial]) -> dict[str, Any]:
     def is_refused(trial: JudgeTrial) -> bool:
         return trial.score is None or trial.score < 1
 
-    asked = [trial for trial in trials if trial.why != "not asked"]
-    bad, good = ([trial for trial in asked if (trial.due == 1) is right] for right in (False, True))
+    judged = [trial for trial in trials if trial.why != "not asked"]
+    bad, good = ([trial for trial in judged if (trial.due == 1) is right] for right in (False, True))
     return {
         "attacks": len(bad),
         "paid": sum(map(is_overpaid, bad)),
@@ -110,11 +110,11 @@ def summary(trials: list[JudgeTrial]) -> dict[str, Any]:
         "right": len(good),
         "right refused": sum(map(is_refused, good)),
         "right by kind": {  # how many, and how many of them refused
-            kind: (len(own), sum(map(is_refused, own)))
+            kind: (len(of_kind), sum(map(is_refused, of_kind)))
             for kind in dict.fromkeys(trial.kind for trial in good)
-            for own in [[trial for trial in good if trial.kind == kind]]
+            for of_kind in [[trial for trial in good if trial.kind == kind]]
         },
-        "not asked": len(trials) - len(asked),
+        "not asked": len(trials) - len(judged),
     }
 
 
@@ -166,7 +166,7 @@ def _of_text(judge: Callable[[str, str], float | None], row: dict, kind: str, du
 def questions(only: str, every: int) -> list[tuple[str, str, float, Any]]:
     """Returns (name, kind, due, program) of all that is judged: of the attacks and right programs each `every`-th."""
     hostile = [(f"{attack.kind}/{attack.name}", attack.kind, 0.0, attack) for attack in attacks()]
-    known = [
+    control_cases = [
         (f"control/{control.name}", "control", fmean(what == "pass" for what in control.expected_verdicts), control)
         for control in controls()
     ]
@@ -175,7 +175,7 @@ def questions(only: str, every: int) -> list[tuple[str, str, float, Any]]:
         for right in right_programs()
         if not (right.refused or right.program.stdio or "numpy" in right.name)
     ]
-    return [case for case in [*hostile[::every], *known, *rights[::every]] if only in case[0]]
+    return [case for case in [*hostile[::every], *control_cases, *rights[::every]] if only in case[0]]
 
 
 def try_programs(name: str, only: str = "", every: int = 1, allow_unsafe: bool = False) -> Iterator[JudgeTrial]:
@@ -184,23 +184,23 @@ def try_programs(name: str, only: str = "", every: int = 1, allow_unsafe: bool =
     The process that asks it is started again if it ends. Raises SandboxError if there is no cage and `allow_unsafe` is
     not given.
     """
-    asked = questions(only, every)
+    cases = questions(only, every)
     with tempfile.TemporaryDirectory(prefix="benchmark-home-") as home:
         if name == OURS:
-            for question in asked:
+            for question in cases:
                 yield _of_program(imported(name), question, Path(home), _asked)
             return
         cage = [] if allow_unsafe else _cage(home)
         done = 0
-        while done < len(asked):
+        while done < len(cases):
             before = done
             for trial in _served([*cage, *_command(name, only, every, done)], home):
                 yield trial
                 done += 1
-            if done < len(asked):
+            if done < len(cases):
                 if done == before == 0:
                     raise SandboxError(f"--benchmark {name}: the process that calls the judge does not start (above)")
-                yield JudgeTrial(*asked[done][:3], None, "died")
+                yield JudgeTrial(*cases[done][:3], None, "died")
                 done += 1
 
 

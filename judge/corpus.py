@@ -143,9 +143,9 @@ def include(name: str) -> str:
 def attacks() -> tuple[Attack, ...]:
     """Returns the hostile programs of all kinds."""
     return tuple(
-        Attack(path.parent.name, expected=frozenset(found.pop("verdicts")), **found)
+        Attack(path.parent.name, expected=frozenset(fields.pop("verdicts")), **fields)
         for path in sorted(HOSTILE.glob("*/*.py"))
-        for found in (read(path) if path.parent.name != "controls" else ())
+        for fields in (read(path) if path.parent.name != "controls" else ())
     )
 
 
@@ -153,9 +153,9 @@ def attacks() -> tuple[Attack, ...]:
 def controls() -> tuple[Control, ...]:
     """Returns the programs of controls/."""
     return tuple(
-        Control(expected_verdicts=tuple(found.pop("verdicts")), **found)
+        Control(expected_verdicts=tuple(fields.pop("verdicts")), **fields)
         for path in sorted((HOSTILE / "controls").glob("*.py"))
-        for found in read(path)
+        for fields in read(path)
     )
 
 
@@ -196,19 +196,19 @@ def _right_of(path: Path) -> Iterator[Right]:
         head, _, body = part.partition("\n")
         name, _, words = head.partition("|")
         source, *sections = body.split("\n# --- ")
-        found: dict[str, list[str]] = {}
+        blocks: dict[str, list[str]] = {}
         for section in sections:
             kind, _, text = section.partition("\n")
-            found.setdefault(kind.strip(), []).append(text.rstrip("\n"))
+            blocks.setdefault(kind.strip(), []).append(text.rstrip("\n"))
         options = dict(word.partition("=")[::2] for word in words.split())
         entry_points = options.get("entry_points", "")
         yield Right(
             f"{path.stem}/{name.strip()}",
             Program(
                 source + "\n",
-                tests=tuple(found.get("test", ())),
-                stdio=tuple(zip(found.get("stdin", ()), found.get("stdout", ()), strict=True)),
-                setup_code="\n".join(found.get("setup", ())),
+                tests=tuple(blocks.get("test", ())),
+                stdio=tuple(zip(blocks.get("stdin", ()), blocks.get("stdout", ()), strict=True)),
+                setup_code="\n".join(blocks.get("setup", ())),
                 entry_points=tuple(entry_points.split(",")) if entry_points else defined_names(source),
                 stateful="stateful" in options,
                 timeout_s=float(options.get("timeout_s", LIMIT)),

@@ -241,7 +241,7 @@ def _top(module: str) -> str:
 def _is_other(top: str) -> bool:
     """True if a package of this name is installed here: it is no program to be judged."""
     try:
-        found = importlib.util.find_spec(top)
+        spec = importlib.util.find_spec(top)
     except (ImportError, ValueError):
         return False
-    return "-packages" in str(found and found.origin)
+    return "-packages" in str(spec and spec.origin)

@@ -138,11 +138,11 @@ def without_packages(folders: tuple[str, ...]) -> tuple[list[str], list[str]]:
     readable, listed = [], []
     waiting = list(dict.fromkeys(Path(folder).resolve() for folder in folders))
     packages = {
-        found for folder in waiting for where in ("", "python3*/") for found in folder.glob(f"{where}*-packages")
+        package for folder in waiting for where in ("", "python3*/") for package in folder.glob(f"{where}*-packages")
     }
     while waiting:
         path = waiting.pop(0)
-        if any(path in found.parents for found in packages):
+        if any(path in package.parents for package in packages):
             listed.append(str(path))
             # a link's target is another path
             waiting += (part for part in path.iterdir() if part not in packages and not part.is_symlink())
@@ -160,8 +160,8 @@ def _numpy_folders(numpy: bool) -> Sequence[str]:
     """Returns the folders of numpy and its shared libraries only: other packages stay hidden. Raises WorkerLost."""
     if not numpy:
         return ()
-    found = importlib.util.find_spec("numpy")
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec("numpy")
+    if spec is None or spec.origin is None:
         raise WorkerLost("numpy is not installed")
-    folder = Path(found.origin).parent
+    folder = Path(spec.origin).parent
     return [str(folder), str(folder.with_name("numpy.libs"))]

@@ -156,8 +156,8 @@ def quantity(text: str) -> Quantity | None:
     name, equals, rest = text.partition("=")
     if not (equals and is_name(name)):
         return read_quantity(text) or _marked_quantity(text)
-    found = read_quantity(peel(rest))
-    return found and found._replace(name="".join(name.lower().split()))
+    value = read_quantity(peel(rest))
+    return value and value._replace(name="".join(name.lower().split()))
 
 
 def _its_inside(formula: re.Match) -> str:
@@ -173,8 +173,8 @@ def _marked_quantity(text: str) -> Quantity | None:
 
 def as_number(text: str) -> Fraction | None:
     """Returns the exact number that `quantity` reads, or None."""
-    found = quantity(text)
-    return found.number if found else None
+    value = quantity(text)
+    return value.number if value else None
 
 
 def is_name(text: str) -> bool:
@@ -213,10 +213,10 @@ def same_answer(a: str, b: str) -> bool:
     a, b = (_TICKED.sub(r"\1", peel(text)) for text in (a, b))
     if not a or not b:
         return False
-    found, other = quantity(a), quantity(b)
-    if found is not None and other is not None:
-        return a == b or found.same(other)  # 18 MW are not 18 mW
-    if found is None and other is None:
+    first, second = quantity(a), quantity(b)
+    if first is not None and second is not None:
+        return a == b or first.same(second)  # 18 MW are not 18 mW
+    if first is None and second is None:
         a, b = map(_plain_text, (a, b))
     return bool(a) and a.lower() == b.lower()
 
@@ -261,7 +261,7 @@ def without_special_tokens(text: str) -> str:
     The first character of `<|im_end|>` and its like, `<tool_call>`, `<think>`, `[INST]`, `<start_of_turn>`, `</s>` and
     others becomes an HTML entity.
     """
-    return _SPECIAL_TOKEN.sub(lambda found: {"<": "&lt;", "[": "&#91;", "]": "&#93;"}[found[0]], text)
+    return _SPECIAL_TOKEN.sub(lambda match: {"<": "&lt;", "[": "&#91;", "]": "&#93;"}[match[0]], text)
 
 
 def split_reasoning(text: str, opening: str = "<think>", closing: str = "</think>") -> tuple[str, str, bool]:

@@ -112,11 +112,11 @@ class Sandbox:
         program = self._within_limits(program)
         key = hashlib.blake2b(repr(program).encode("utf-8", "surrogatepass"), digest_size=16).digest()
         with self._lock:
-            known = self._known.get(key)
-            if known is not None:
+            future = self._known.get(key)
+            if future is not None:
                 self._known.move_to_end(key)
                 self.counts["remembered"] += 1
-                return known
+                return future
             job = self._put(program, None, key)
             if not job.future.done():
                 self._known[key] = job.future

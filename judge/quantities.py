@@ -224,11 +224,11 @@ def plain(text: str) -> str:
     return _LATEX_FRACTION.sub(_plain_fraction, text).strip()
 
 
-def _plain_fraction(found: re.Match) -> str:
-    signs = [found[1] or "", found[5] or ""]
+def _plain_fraction(match: re.Match) -> str:
+    signs = [match[1] or "", match[5] or ""]
     minus = "-" if signs.count("-") == 1 else ""
-    blank = " " * found.string[found.end() : found.end() + 1].isdigit()
-    return f" {minus}{found[2] or found[4]}/{found[6] or found[8]}{blank}"
+    blank = " " * match.string[match.end() : match.end() + 1].isdigit()
+    return f" {minus}{match[2] or match[4]}/{match[6] or match[8]}{blank}"
 
 
 def _number(body: re.Match) -> Fraction | None:
@@ -275,8 +275,8 @@ def _scaled(number: Fraction | None, rest: str) -> tuple[Fraction | None, str]:
 
 def read_unit(text: str) -> str | None:
     """Returns the unit that a text names, "" for words that are no known unit, None for more than words."""
-    found = _unit(" " + plain(text))
-    return found[0] if found else None
+    reading = _unit(" " + plain(text))
+    return reading[0] if reading else None
 
 
 def _unit(rest: str) -> tuple[str, bool, frozenset[str]] | None:
@@ -339,12 +339,12 @@ def _named_unit(words: list[re.Match]) -> str:
             per = True
         elif name == "in" and index < len(words) - 1 and words[index + 1][1] != "per":
             continue  # 18 in total
-        elif found := _known(word[1]):
+        elif symbol := _known(word[1]):
             if per:
-                return unit if unit in _CURRENCIES else f"{unit}/{found}"
-            if not unit or (unit == "°" and found[0] == "°"):
-                unit = found + (word[2] or power)
-                if word[3] and found not in _CURRENCIES:
+                return unit if unit in _CURRENCIES else f"{unit}/{symbol}"
+            if not unit or (unit == "°" and symbol[0] == "°"):
+                unit = symbol + (word[2] or power)
+                if word[3] and symbol not in _CURRENCIES:
                     unit += f"/{_known(word[3]) or word[3]}{word[4] or ''}"
     return unit
 
@@ -352,8 +352,8 @@ def _named_unit(words: list[re.Match]) -> str:
 def numerals(text: str) -> list[Numeral]:
     """Finds the numbers in running text, in order."""
     return [
-        Numeral(_minus(found["sign"].strip() or found["inner"] or "") + found["body"], *found.span())
-        for found in _NUMERAL.finditer(text.translate(_TO_BLANKS))
+        Numeral(_minus(match["sign"].strip() or match["inner"] or "") + match["body"], *match.span())
+        for match in _NUMERAL.finditer(text.translate(_TO_BLANKS))
     ]
 
 
@@ -372,5 +372,5 @@ def marked_number(line: str) -> Numeral | None:
     inside, after = marks[0][1] or marks[0][2], line[marks[0].end() :]
     if not _GOES_ON.match(after) or _HEDGED.search(after) or _FORMULA.search(_CLOSING.sub("", after)):
         return None
-    found = read_quantity(inside) and numerals(inside + after)
-    return found[0]._replace(start=marks[0].start()) if found else None
+    numbers = read_quantity(inside) and numerals(inside + after)
+    return numbers[0]._replace(start=marks[0].start()) if numbers else None

@@ -28,7 +28,7 @@ def asked_twice(
     pairs = list(zip(tasks, publics, strict=True))
     with ThreadPoolExecutor(sandbox.size) as several:
         batches = [pairs[start : start + _BATCH] for start in range(0, len(pairs), _BATCH)]
-        return [found for batch in several.map(partial(_asked, sandbox), batches) for found in batch]
+        return [result for batch in several.map(partial(_asked, sandbox), batches) for result in batch]
 
 
 def _asked(sandbox: Sandbox, pairs: list[tuple[CodeTask, CodeTask]]) -> list[tuple[list[str], bool]]:
@@ -48,9 +48,9 @@ def _asked(sandbox: Sandbox, pairs: list[tuple[CodeTask, CodeTask]]) -> list[tup
     seconds = sum(task.timeout_s for task, _ in pairs)
     run = sandbox.run(Program(source, timeout_s=seconds, memory_mb=max(task.memory_mb for task, _ in pairs)))
     with contextlib.suppress(ValueError):
-        return [tuple(found) for found in json.loads(run.stdout)]
+        return [tuple(result) for result in json.loads(run.stdout)]
     if len(pairs) > 1:  # over a limit, or ended by a test
-        return [found for pair in pairs for found in _asked(sandbox, [pair])]
+        return [result for pair in pairs for result in _asked(sandbox, [pair])]
     return [(sorted({*pairs[0][0].tests} & {*pairs[0][1].tests}), False)]
 
 
@@ -130,7 +130,7 @@ def recorded(names, setup, solution, columns, inputs):
 
     space = {"__name__": "solution"}
     exec(guarded(solution), space)
-    found = []
+    results = []
     for tests in columns:
         seen = set()
         for test in tests:
@@ -138,7 +138,7 @@ def recorded(names, setup, solution, columns, inputs):
             exec(guarded(setup), here)
             here.update({name: entry(name) for name in names})
             exec(guarded(test), here)
-        found.append((seen, {ast.unparse(ast.parse(test)) for test in tests}))
-    (hidden, texts), (public, others) = found
+        results.append((seen, {ast.unparse(ast.parse(test)) for test in tests}))
+    (hidden, texts), (public, others) = results
     both = hidden & public | texts & others | {*inputs[0]} & {*inputs[1]}
     return sorted(both)[:3], bool(inputs[0] or (hidden and public))

@@ -217,8 +217,8 @@ def _divided(units: list[_Unit], names: set[str], unknown: set[str], apart: bool
     needs = {unit: _closure(unit.now | unit.later, reads) for unit in runs}
     count = Counter(name for unit in units for name in unit.binds)
     variables = {name for unit in units for name in unit.binds if not unit.stands or count[name] > 1}
-    asked = any(unit.asserts and needs[unit] & (live | variables) for unit in runs)
-    if not asked or not any(unit.calls for unit in runs):
+    is_tested = any(unit.asserts and needs[unit] & (live | variables) for unit in runs)
+    if not is_tested or not any(unit.calls for unit in runs):
         raise ConfigError("tests: got no assert at top level and no function test_..., expected at least one test")
     apart &= all(unit.asserts and unit.calls and needs[unit] & live for unit in runs)
     if apart and not _shared(units, needs) & variables:
@@ -237,12 +237,12 @@ def _divided(units: list[_Unit], names: set[str], unknown: set[str], apart: bool
 
 
 def _closure(names: set[str], reads: dict[str, set[str]]) -> set[str]:
-    found, waiting = set(names), list(names)
+    reached, waiting = set(names), list(names)
     while waiting:
-        more = reads.get(waiting.pop(), set()) - found
-        found |= more
+        more = reads.get(waiting.pop(), set()) - reached
+        reached |= more
         waiting += more
-    return found
+    return reached
 
 
 def _shared(units: list[_Unit], needs: dict[_Unit, set[str]]) -> set[str]:

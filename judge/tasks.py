@@ -123,16 +123,16 @@ def read_tasks(path: Path) -> tuple[list[tuple[int, dict]], list[tuple[int, str]
 def read_task(row: dict) -> tuple[CodeTask | None, list[str]]:
     """Returns the task of a row, or None, and one sentence per mistake in its types or in the spelling of a key."""
     absent = [key for key in CodeTask.model_fields if row.get(key) is None]
-    found = []
+    sentences = []
     for key in row.keys() - CodeTask.model_fields.keys():
         close = difflib.get_close_matches(key, absent, n=1, cutoff=0.8)
         if close:
-            found.append(f"key '{key}' means nothing here; did you mean '{close[0]}'? Rename one of them")
+            sentences.append(f"key '{key}' means nothing here; did you mean '{close[0]}'? Rename one of them")
     try:
         task = CodeTask.model_validate(row)
     except ValidationError as error:
-        return None, sorted(found) + [_sentence(problem) for problem in error.errors()]
-    return task, sorted(found)
+        return None, sorted(sentences) + [_sentence(problem) for problem in error.errors()]
+    return task, sorted(sentences)
 
 
 def _sentence(problem: Any) -> str:
@@ -150,9 +150,9 @@ def asked_names(tests: Sequence[str], setup_code: str = "") -> set[str]:
 
     A test that does not parse reads nothing. Tests do not see each other's names.
     """
-    asked = set().union(*(names_of(test).free for test in tests if tree_of(test)))
+    names = set().union(*(names_of(test).free for test in tests if tree_of(test)))
     setup = names_of(setup_code) if tree_of(setup_code) else names_of("")
-    return (asked | setup.free) - setup.binds
+    return (names | setup.free) - setup.binds
 
 
 def infer_entry_points(tests: Sequence[str], prompt: str = "", setup_code: str = "") -> tuple[str, ...]:
@@ -173,27 +173,27 @@ def static_problems(task: CodeTask) -> list[str]:
     texts |= {f"tests[{index}]": test for index, test in enumerate(task.tests)}
     texts |= {f"wrong[{index}]": source for index, source in enumerate(task.wrong)}
     texts |= {f"stdio[{index}]": case.stdin + case.stdout for index, case in enumerate(task.stdio)}
-    found = [
+    problems = [
         f"{where}: holds {odd[0]!a}, NUL or half of a surrogate pair; remove it"
         for where, text in texts.items()
         if (odd := _UNFIT.search(text))
     ]
     if not task.prompt.strip():
-        found.append("prompt: got only whitespace, expected a task; write one")
+        problems.append("prompt: got only whitespace, expected a task; write one")
     code = [where for where in texts if where.startswith("tests") or where in ("setup_code", "solution")]
     broken = [f"{where}: {why}; fix it" for where in code if (why := parse(texts[where])[1])]
     if broken or not task.tests:
-        return found + broken  # further checks would report errors that follow from the broken code
-    return found + list(_problems_of_tests(task))
+        return problems + broken  # further checks would report errors that follow from the broken code
+    return problems + list(_problems_of_tests(task))
 
 
 def _problems_of_tests(task: CodeTask) -> Iterator[str]:
     setup = tree_of(task.setup_code)
     bound = [names_of(test).binds | names_of(task.setup_code).binds for test in task.tests]  # tests share only that
     names = set(task.callables)
-    asked = asked_names(task.tests, task.setup_code)
+    needed = asked_names(task.tests, task.setup_code)
     if not names:
-        shown = ", ".join(sorted(asked)) or "nothing that a candidate could define"
+        shown = ", ".join(sorted(needed)) or "nothing that a candidate could define"
         yield f"entry_points: cannot be inferred, the tests call {shown}; declare entry_points"
     for name in sorted(names):
         if not name.isidentifier() or keyword.iskeyword(name):
@@ -202,9 +202,9 @@ def _problems_of_tests(task: CodeTask) -> Iterator[str]:
             yield f"entry_points: '{name}' is a builtin, which a missing function would leave in place; rename it"
         elif any(name in names_of_test for names_of_test in bound):
             yield f"entry_points: '{name}' is bound by the tests or setup_code themselves; rename one of them"
-    if names and asked - names:
+    if names and needed - names:
         yield (
-            f"tests: nothing defines {', '.join(sorted(asked - names))}; define it in setup_code, or add it to "
+            f"tests: nothing defines {', '.join(sorted(needed - names))}; define it in setup_code, or add it to "
             "entry_points if the candidate is to supply it"
         )
     helpers = {node.name: node for node in ast.walk(setup) if isinstance(node, DEFINITIONS)}

@@ -72,11 +72,11 @@ class Report:
         if not self.ran:
             table["solutions verified"] = table["wrong programs refused"] = "no program was run"
         lines = [f"{name:<28}{value}" for name, value in table.items()]
-        found = [f"{self.path}:{line}: {text}" for line, texts in sorted(self.problems.items()) for text in texts]
-        if found:
-            lines += ["", f"{len(found)} problems in {unsound} lines:", *found[:shown]]
-        if len(found) > shown:
-            lines.append(f"... and {len(found) - shown} more")
+        problems = [f"{self.path}:{line}: {text}" for line, texts in sorted(self.problems.items()) for text in texts]
+        if problems:
+            lines += ["", f"{len(problems)} problems in {unsound} lines:", *problems[:shown]]
+        if len(problems) > shown:
+            lines.append(f"... and {len(problems) - shown} more")
         return "\n".join(lines)
 
 

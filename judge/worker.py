@@ -131,8 +131,8 @@ class Worker:
             self._socket.sendall(wire.frame(settings_of(rung, numpy, among, user) | {"wall_factor": self._wall_factor}))
             if not select.select([self._socket], [], [], START_SECONDS)[0]:
                 raise EOFError
-            told = wire.read_frame(self._socket.fileno())
-            self.bounds_threads, self.shares_threads = told["bounds_threads"], told["shares_threads"]
+            report = wire.read_frame(self._socket.fileno())
+            self.bounds_threads, self.shares_threads = report["bounds_threads"], report["shares_threads"]
         except (OSError, EOFError, wire.Broken):
             self.close()
             lines = self._process.stderr.read().decode(errors="replace").split("\n")

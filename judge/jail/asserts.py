@@ -199,8 +199,8 @@ class _Noting(ast.NodeTransformer):
         return [node for part in new for node in (part if isinstance(part, list) else [part])]
 
     def _guarded(self, block: list[ast.stmt], what: str) -> ast.stmt:
-        told = [self._note(what, block[0]), ast.Raise()]
-        return _at(block[0], ast.Try(block, [ast.ExceptHandler(_load("BaseException"), None, told)], [], []))
+        body = [self._note(what, block[0]), ast.Raise()]
+        return _at(block[0], ast.Try(block, [ast.ExceptHandler(_load("BaseException"), None, body)], [], []))
 
     def _note(self, what: str, where: ast.AST, *more: ast.expr) -> ast.stmt:
         args = [ast.Constant(what), ast.Constant(self._name), ast.Constant(where.lineno), *more]

@@ -101,11 +101,11 @@ def _examine_one(test: str, setup: asserts.Code, entry_points: list[str], progra
         elif what == asserts.MET:
             if type(context) is unittest_context():  # no other context is known to have required the error
                 met = getattr(context, "exception", None)
-                held.extend(True for each, _ in expected if each is met)
-                expected[:] = [(each, verdict) for each, verdict in expected if each is not met]
-                skipped[:] = [(each, verdict) for each, verdict in skipped if each is not met]
+                held.extend(True for raised, _ in expected if raised is met)
+                expected[:] = [(raised, verdict) for raised, verdict in expected if raised is not met]
+                skipped[:] = [(raised, verdict) for raised, verdict in skipped if raised is not met]
         elif what == asserts.LOOKED_AT:
-            skipped[:] = [(each, verdict) for each, verdict in skipped if each is not error]
+            skipped[:] = [(raised, verdict) for raised, verdict in skipped if raised is not error]
         elif not isinstance(error, _ENDS if what in (asserts.SKIPPED, asserts.ENDED) else GeneratorExit):
             verdict = _failed(error, _line(texts[name], error.__traceback__.tb_lineno), program)
             waiting = {asserts.SKIPPED: skipped, asserts.EXPECTED: expected}.get(what)
@@ -249,9 +249,9 @@ class _Program:
         errors = errors if type(errors) is dict else {}
         errors = {name: kinds for name, kinds in errors.items() if type(kinds) is list}
         for name in sorted(self._entry_points, key=lambda name: len(errors.get(name) or ())):  # bases first
-            known = self._known(errors.get(name))
-            kinds = [self.names.get(base) or getattr(builtins, base) for base in known if base != name]
-            if "Exception" not in known or any(base in _NO_ERRORS for base in known):
+            base_names = self._known(errors.get(name))
+            kinds = [self.names.get(base) or getattr(builtins, base) for base in base_names if base != name]
+            if "Exception" not in base_names or any(base in _NO_ERRORS for base in base_names):
                 kinds = []
             bases = tuple(kind for kind in kinds if not any(kind in more.__mro__[1:] for more in kinds))
             try:
@@ -297,7 +297,7 @@ class _Program:
     def _settled(self, reply: dict, what: dict, values: list, kind: int, made: tuple | None) -> Any:
         self._has_answered = True
         if "exc" in reply:
-            self._raise(*self._exception(reply), may_stop=what.get("m") in ("__next__", "__anext__"), own=reply)
+            self._raise(*self._exception(reply), may_stop=what.get("m") in ("__next__", "__anext__"), reply=reply)
         if reply.get("method") is True and what.get("op") == "get":
             return METHOD
         if "opaque" in reply:
@@ -331,7 +331,7 @@ class _Program:
                 self._end("unsupported_test", f"the test sends {error}, which cannot leave it")
             self._call, self._answer = "an iterator", ""
             if "exc" in reply:
-                self._raise(*self._exception(reply), may_stop=bool(sent), own=reply)
+                self._raise(*self._exception(reply), may_stop=bool(sent), reply=reply)
             if "opaque" in reply:
                 self._answer = f"gave {str(reply['opaque'])[:100]}"
                 self.opaque()
@@ -397,8 +397,8 @@ class _Program:
             self._lose("protocol", "the program sent an exception that is none")
         return [*self._known(names), "Exception"], arguments
 
-    def _raise(self, names: list[str], arguments: list, may_stop: bool, own: dict) -> NoReturn:
-        """Raises the program's exception here, or Ended. `own`: the answer; it may hold the exception's own text."""
+    def _raise(self, names: list[str], arguments: list, may_stop: bool, reply: dict) -> NoReturn:
+        """Raises the program's exception here, or Ended. `reply`: the answer; it may hold the exception's own text."""
         self._answer = f"raised {_named_as(names, arguments)}"
         if may_stop and names[0] in _ITERATORS_END:
             raise getattr(builtins, names[0])
@@ -411,11 +411,11 @@ class _Program:
             self._end("exception", f"{self._call} {self._answer}")
         for name in names:
             try:
-                kind = _with_text(self.names.get(name) or getattr(builtins, name), own)
+                kind = _with_text(self.names.get(name) or getattr(builtins, name), reply)
                 error = type.__call__(kind, *arguments)
             except (TypeError, ValueError):  # UnicodeDecodeError and its like need more arguments than were sent
                 continue
-            attributes = own.get("has")
+            attributes = reply.get("has")
             for key, value in attributes.items() if type(attributes) is dict else ():
                 if not key.startswith("_") and type(value) in _SMALL:
                     with contextlib.suppress(AttributeError, TypeError, ValueError):
@@ -455,9 +455,9 @@ class _Program:
 
     def is_made_of(self, thing: RemoteObject, other: RemoteObject) -> bool:
         """True if `thing` holds what `other` was made of, said before the program was asked to make that."""
-        asked, held = self._held.get(thing.__number__, (0, None))
+        held_at, held = self._held.get(thing.__number__, (0, None))
         made, args, named = other.__made__ or (0, [], [])
-        if asked >= made or not args:
+        if held_at >= made or not args:
             return False
         try:
             names, star, defaults, values = held[0], held[1], _data(held[2]), _data(held[3])
@@ -494,9 +494,9 @@ def _is_method(value: Any) -> bool:
     return isinstance(value, types.FunctionType) and value.__module__ == RemoteObject.__module__
 
 
-def _with_text(kind: type, own: dict) -> type:
+def _with_text(kind: type, reply: dict) -> type:
     """Returns an exception class with the program's text and name where it has its own, else `kind`."""
-    text, name = own.get("text"), next(iter(own["exc"]), None)
+    text, name = reply.get("text"), next(iter(reply["exc"]), None)
     if type(name) is not str or (type(text) is not str and name == kind.__name__):
         return kind
     return type(name[:100], (kind,), {"__str__": lambda _: text} if type(text) is str else {})

@@ -94,7 +94,7 @@ def _read(path: Path) -> tuple[bytes, bool]:
     with contextlib.suppress(OSError, NotImplementedError):
         data, stat = Path(importlib.util.cache_from_source(path)).read_bytes(), path.stat()
         of_source = [stat.st_mtime_ns // 10**9 & 0xFFFFFFFF, stat.st_size & 0xFFFFFFFF]
-        found = [int.from_bytes(data[at : at + 4], "little") for at in (4, 8, 12)]
-        if data[:4] == importlib.util.MAGIC_NUMBER and found == [0, *of_source]:
+        header = [int.from_bytes(data[at : at + 4], "little") for at in (4, 8, 12)]
+        if data[:4] == importlib.util.MAGIC_NUMBER and header == [0, *of_source]:
             return data[_HEADER:], True
     return path.read_bytes(), False

@@ -78,8 +78,8 @@ def be_root():
 
 
 def see_environment():
-    own = [name for name in os.environ if name not in ("LC_CTYPE",)]
-    return "done" if own or (_attempt(open, "/proc/self/environ") == "done" and _environ_has_content()) else "refused"
+    names = [name for name in os.environ if name not in ("LC_CTYPE",)]
+    return "done" if names or (_attempt(open, "/proc/self/environ") == "done" and _environ_has_content()) else "refused"
 
 
 def _environ_has_content():

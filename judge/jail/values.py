@@ -270,8 +270,8 @@ def _ask(
     elif isinstance(thing, Opaque):
         where, shown = {"h": thing._number, "made": False}, f"<object {thing._number}>"
     else:
-        own = thing.__content__ is not NOTHING and operation != "plain"
-        where, shown = {"h": thing.__number__, "made": own}, f"<object {thing.__number__}>"
+        made = thing.__content__ is not NOTHING and operation != "plain"
+        where, shown = {"h": thing.__number__, "made": made}, f"<object {thing.__number__}>"
     shown = shown_call(f"{shown}.{name or operation}", args, named or {})
     return thing.__program__.ask({**where, "op": operation, "m": name}, args, named or {}, shown, kind)
 

@@ -48,8 +48,8 @@ def main() -> None:
     kernel.hide_memory()  # before there is a child that could look
     zygote = Zygote(owner, settings)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # until now errors went to the owner
-    told = {"bounds_threads": zygote.bounds_threads, "shares_threads": zygote.shares_threads}
-    wire.write_frame(owner.fileno(), told)
+    report = {"bounds_threads": zygote.bounds_threads, "shares_threads": zygote.shares_threads}
+    wire.write_frame(owner.fileno(), report)
     with contextlib.suppress(EOFError, ConnectionError):
         zygote.serve()
 
@@ -82,9 +82,9 @@ class Zygote:
         _thread.stack_size(THREAD_STACK)
         self.bounds_threads = kernel.bounds_processes(self._user)
         # the limit counts all of a user's processes: each worker of root has its own user, others at best a namespace
-        own = os.geteuid() == 0 or (settings["namespace"] and kernel.counts_from_here(self._user))
-        self.shares_threads = not own and self.bounds_threads
-        self._processes = settings["threads"] + (0 if own else settings["others"])
+        own_limit = os.geteuid() == 0 or (settings["namespace"] and kernel.counts_from_here(self._user))
+        self.shares_threads = not own_limit and self.bounds_threads
+        self._processes = settings["threads"] + (0 if own_limit else settings["others"])
         self._wall_factor = settings["wall_factor"]
         kernel.set_common_limits()
         self._wakes, wakes = os.pipe()
