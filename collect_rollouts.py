@@ -95,9 +95,9 @@ def main() -> int:
         Tracker(config, args.resume, screen.warn) as tracker,
     ):
         progress = CollectionProgress(config, screen, len(jobs), partial(tracker.log, "rollouts"))
-        known = index(jobs, config.run_dir, progress.add)
-        progress.known(len(known))
-        missing = [job for job in jobs if job.id not in known]
+        done = index(jobs, config.run_dir, progress.add)
+        progress.known(len(done))
+        missing = [job for job in jobs if job.id not in done]
         for line in planned(config, len(missing)) if missing else ():
             screen.say(line)
         asyncio.run(collect(config, missing, judge, log, progress, interrupts))
@@ -107,9 +107,9 @@ def main() -> int:
         log.sync()
         entries = index(jobs, config.run_dir)
         refuse_losses(progress, len(entries), config)
-        written = [entries[job.id] for job in jobs if job.id in entries]
+        collected = [entries[job.id] for job in jobs if job.id in entries]
         takes_cut = config.reward is not None and config.reward.accepts_cut
-        selected, left_out = select(written, config.selection, takes_cut)
+        selected, left_out = select(collected, config.selection, takes_cut)
         write_whole(config.run_dir / SELECTED, lines(config.run_dir / "rollouts.jsonl", selected))
     screen.say(f"{config.run_dir / SELECTED}: {len(selected)} rollouts{left_out}")
     if config.upload:
@@ -149,9 +149,9 @@ def load_jobs(config: CollectConfig, screen: Screen) -> tuple[list[RolloutJob], 
     screen.say(f"data: {splits.source}, {first}{len(splits.train)} prompts")
     judge, notes = None, system_notes((chat_of(row, prompts) for row in splits.train), prompts.system)
     if reward:
-        known = len(splits.notes)
+        count = len(splits.notes)
         judge, splits = judge_of_rows(reward, splits, target)
-        notes += splits.notes[known:]
+        notes += splits.notes[count:]
     for note in notes:
         screen.say(note)
     seen: Counter[str] = Counter()
@@ -291,10 +291,10 @@ async def run_job(
         progress.failed(error)
         return
     row = row_of(job, episode, loop, seed_of(config.seed, job.id, 0))
-    said = await verdict(job, episode)
-    if said is None:
+    judgement = await verdict(job, episode)
+    if judgement is None:
         return
-    row |= said
+    row |= judgement
     log.begin()
     log.write("rollouts", row)
     if progress.done(row):
@@ -379,17 +379,17 @@ def index(
     jobs: list[RolloutJob], run_dir: Path, see: Callable[[dict[str, Any]], None] = lambda _: None
 ) -> dict[str, Entry]:
     """Indexes by id the rollouts of a run that are among the jobs; `see` gets the row of each."""
-    wanted, found = {job.id for job in jobs}, {}
+    wanted, entries = {job.id for job in jobs}, {}
     for row, entry in rollouts(run_dir / "rollouts.jsonl"):
-        if entry.id in wanted and entry.id not in found:
-            found[entry.id] = entry
+        if entry.id in wanted and entry.id not in entries:
+            entries[entry.id] = entry
             see(row)
-    return found
+    return entries
 
 
-def refuse_losses(progress: CollectionProgress, written: int, config: CollectConfig) -> None:
+def refuse_losses(progress: CollectionProgress, stored: int, config: CollectConfig) -> None:
     """Raises StorageError where rows are missing on disk, ApiError or ConfigError where there is no rollout at all."""
-    if written < progress.rows:
+    if stored < progress.rows:
         raise StorageError(f"{config.run_dir}: rows could not be written; {storage_remedy()}, then --resume")
     if not progress.rows:
         kind = ApiError if config.server else ConfigError

@@ -70,11 +70,11 @@ def main() -> int:
     }  # fmt: skip
     folder = args.out or Path(config.output_dir)
     folder.mkdir(parents=True, exist_ok=True)
-    written = [folder / f"profile_{config.run_name}{suffix}" for suffix in (".md", ".json")]
-    written[0].write_text(markdown(report), encoding="utf-8")
-    written[1].write_text(json.dumps(report, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    files = [folder / f"profile_{config.run_name}{suffix}" for suffix in (".md", ".json")]
+    files[0].write_text(markdown(report), encoding="utf-8")
+    files[1].write_text(json.dumps(report, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     screen.say("\n".join(summary(report)))
-    screen.say(f"written: {written[0]} and {written[1].name}")
+    screen.say(f"written: {files[0]} and {files[1].name}")
     return FINISHED
 
 
@@ -121,8 +121,8 @@ def sample(task: Any, count: int, seed: int) -> list:
 
 def measure(task: Any, rollouts: list, number: int) -> dict:
     """Measures what one of the two attempts costs and earns, over all rollouts."""
-    own = [rollout[number - 1] for rollout in rollouts]
-    prompts, answers = [group.prompt for group, _ in own], [answer for _, answer in own]
+    pairs = [rollout[number - 1] for rollout in rollouts]
+    prompts, answers = [group.prompt for group, _ in pairs], [answer for _, answer in pairs]
     completions = [answer.completion for answer in answers]
     scores = [answer.verdict for answer in answers]
     thinking = [think_tokens(task.tokenizer, completion.ids) for completion in completions]
@@ -189,7 +189,7 @@ def recommendations(config: ScoreConfig, prompts: dict, attempts: dict, retry_to
     need = max(after[prompt1] + after[new1], after[prompt2] + after[new2])
     if need > before["model.max_seq_length"]:
         recommend("model.max_seq_length", need, "prompt and answer have to fit together")
-    found = [{"override": f"{key}={after[key]}", "why": reason} for key, reason in why.items()]
+    advice = [{"override": f"{key}={after[key]}", "why": reason} for key, reason in why.items()]
     for number, attempt in attempts.items():
         if attempt["extraction_failures"]:
             why = ", ".join(f"{count} {problem}" for problem, count in attempt["malformed"].items())
@@ -199,8 +199,8 @@ def recommendations(config: ScoreConfig, prompts: dict, attempts: dict, retry_to
             how = "format and answer_extractor of reward.by_task" if config.reward.by_task else how
             reason = f"attempt {number}: {how} found no answer in {attempt['extraction_failures']} of {n} "
             reason += f"texts{f' ({why})' if why else ''}: read them below, then fix prompt, format or extractor"
-            found.append({"override": None, "why": reason})
-    return found
+            advice.append({"override": None, "why": reason})
+    return advice
 
 
 def is_roomy(tokens: float, budget: int) -> bool:

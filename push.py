@@ -82,12 +82,12 @@ def command_line() -> argparse.Namespace:
 
 def target(args: argparse.Namespace, is_run: bool) -> HubSettings:
     """Returns where to push. Raises ConfigError where nothing says it."""
-    known = (read_tree(args.folder / "config.yaml").get("hub") or {}) if is_run else {}
-    if not (args.to or known):
+    hub = (read_tree(args.folder / "config.yaml").get("hub") or {}) if is_run else {}
+    if not (args.to or hub):
         why = "its config has no section hub" if is_run else "this is no run, whose config could say it"
         raise ConfigError(f"--to: is missing, and {why}; give --to OWNER/NAME")
     try:
-        return HubSettings(repo_id=args.to or known.get("repo_id"))
+        return HubSettings(repo_id=args.to or hub.get("repo_id"))
     except ValidationError as error:
         raise ConfigError(f"--to: got '{args.to}', expected OWNER/NAME, such as me/my-run") from error
 

@@ -142,10 +142,10 @@ def teach_to_stop(model: Any, tokenizer: Any, examples: list[Example], screen: "
     """Adds the tokens that end trained turns to those that end the model's answers, where they are missing."""
     from lib.model.policy import stop_ids
 
-    known = stop_ids(model, tokenizer)
-    new = set().union(*(example.ends for example in examples)) - known
+    old = stop_ids(model, tokenizer)
+    new = set().union(*(example.ends for example in examples)) - old
     if new:
-        model.generation_config.eos_token_id = sorted(known | new)
+        model.generation_config.eos_token_id = sorted(old | new)
         screen.say(
             f"turns end by {', '.join(tokenizer.convert_ids_to_tokens(sorted(new)))}, which did not end this model's "
             "answers; now it does: generation_config.json"
@@ -325,10 +325,10 @@ def reporter(
                 log.write("alarms", asdict(alarm) | done)
                 screen.alarm(alarm)
             log.sync()
-            found = [alarm for alarm in alarms if alarm.begins and alarm.severity == COLLAPSE]
-            if found and action == "stop":
+            fatal = [alarm for alarm in alarms if alarm.begins and alarm.severity == COLLAPSE]
+            if fatal and action == "stop":
                 raise NumericError(
-                    f"step {found[0].step}: {found[0].text}; --resume continues from the last checkpoint, with other "
+                    f"step {fatal[0].step}: {fatal[0].text}; --resume continues from the last checkpoint, with other "
                     "settings by --allow-config-change; train.on_collapse: warn would continue training"
                 )
 

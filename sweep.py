@@ -455,16 +455,16 @@ def read_run(job: Job, config: SweepConfig) -> dict:
                 for row in losses[::-every][::-1]]  # fmt: skip
     if config.figures:
         rows += read_figures(job.log.read_text(encoding="utf-8", errors="replace"), config.figures)
-    found: dict[str, Any] = {"evaluations": rows, "alarms": streams["alarms"]}
+    result: dict[str, Any] = {"evaluations": rows, "alarms": streams["alarms"]}
     steps_taken = [row for row in streams["metrics"] if "parameters" in row]
     if steps_taken:
-        found["parameters"] = steps_taken[-1]["parameters"]
+        result["parameters"] = steps_taken[-1]["parameters"]
         # the median, because an evaluation counts towards the step after it
-        found["seconds_per_step"] = round(median(map(seconds_of, steps_taken)), 3)
+        result["seconds_per_step"] = round(median(map(seconds_of, steps_taken)), 3)
     gaps = [row["sampler_gap"] for row in steps_taken if row.get("sampler_gap") is not None]
     if gaps:
-        found["sampler_gap"] = max(gaps)
-    return found
+        result["sampler_gap"] = max(gaps)
+    return result
 
 
 def _is_before(step: dict, evaluation: dict) -> bool:
@@ -489,9 +489,9 @@ def read_figures(text: str, figures: dict[str, str]) -> list[dict]:
     moments: dict[str, dict] = {}
     for name, pattern in figures.items():
         moment, key = name.split(".")
-        found = list(re.finditer(pattern, text))
-        if found:
-            moments.setdefault(moment, {"when": moment, "step": 0, "global_step": 0})[key] = float(found[-1][1])
+        matches = list(re.finditer(pattern, text))
+        if matches:
+            moments.setdefault(moment, {"when": moment, "step": 0, "global_step": 0})[key] = float(matches[-1][1])
     return list(moments.values())
 
 
