@@ -27,7 +27,7 @@ _TYPOGRAPHY = {
     **{sign: f"^{{{digit}}}" for sign, digit in zip("⁰¹⁴⁵⁶⁷⁸⁹⁻", "01456789-", strict=True)},
     **{sign: f" {top}/{bottom} " for sign, top, bottom in ("½12", "⅓13", "⅔23", "¼14", "¾34", "⅕15", "⅛18", "⅜38")},
 }
-TYPOGRAPHIC = frozenset(_TYPOGRAPHY) | frozenset("αβγδεθλμρστφω¢£€¥₹°π√∞÷±≤≥≠‘’“”")  # signs of print outside ASCII
+TYPOGRAPHIC = frozenset(_TYPOGRAPHY) | frozenset("αβγδεθλμρστφω¢£€¥₹°π√∞÷±≤≥≠∪‘’“”")  # signs of print outside ASCII
 _TO_PLAIN = str.maketrans(_TYPOGRAPHY | dict.fromkeys("~\t\r\n", " "))
 _TO_BLANKS = str.maketrans(dict.fromkeys("\u00a0\u2009\u202f", " "))
 _SPELLINGS = (  # spellings in LaTeX, and the plain text that replaces them

@@ -46,7 +46,7 @@ _DOWNWARDS = re.compile(rf"\A([^<>≤≥]+?){_SIGN}([^<>≤≥]+?){_SIGN}([^<>�
 _GREEK = ["alpha", "beta", "gamma", "delta", "epsilon", "theta", "lambda", "mu", "rho", "sigma", "tau", "phi", "omega"]
 _TO_LATEX = str.maketrans({
     "∞": r"\infty ", "≤": r"\le ", "≥": r"\ge ", "≠": r"\ne ", "±": r"\pm ", "×": r"\times ", "·": r"\cdot ", "−": "-",
-    "’": "'", **{letter: rf"\{name} " for letter, name in zip("αβγδεθλμρστφω", _GREEK, strict=True)},
+    "’": "'", "∪": r"\cup ", **{letter: rf"\{name} " for letter, name in zip("αβγδεθλμρστφω", _GREEK, strict=True)},
 })  # fmt: skip
 _SUPERSCRIPTS = re.compile("[²³¹⁰⁴-⁹⁻]+")
 _TYPED = (  # as programs and plain texts write formulae; √2x and √x² are left alone, for they may be read in two ways
@@ -60,6 +60,7 @@ _TYPED = (  # as programs and plain texts write formulae; √2x and √x² are l
     (re.compile(r"\\[dt]binom(?![A-Za-z])"), r"\\binom"),
     (re.compile(r"\\(sin|cos|tan)\s*\^\s*\{\s*-1\s*\}"), r"\\arc\1"),
     (re.compile(r"(?<=[0-9])\s+i(?![A-Za-z])"), "i"),
+    (re.compile(r"\^\s*\(([^()]*)\)"), r"^{\1}"),
 )
 _MOST_ELEMENTS = 30
 _SIZES = re.compile(r"\\(?:left|right|bigl?|bigr)(?=\s*[\[\](){}\\])")
@@ -83,6 +84,7 @@ _PRODUCT = re.compile(
     r"|\\sqrt\s*(?:\[[^\]]*\])?\s*(?:\{[^{}]*\}|[0-9])\s*\*?\s*\\sqrt"
 )
 _POWER = re.compile(r"[0-9]\s*\^\s*[0-9]")
+_SUM_OF_NUMBERS = re.compile(r"(?:\A|[=(,+-])\s*[0-9.]+\s*[+-]\s*[0-9.]+(?![0-9.]|\s*[\w\\(^*/!])")
 _POWER_OF_GROUP = re.compile(r"[)}]\s*\^\s*[0-9]")
 _SUM = re.compile(r"[^\s(\[{,=<>^*/+-]\s*[+-]")
 _BAR = re.compile(r"\||\\[lr]?vert")
@@ -119,8 +121,7 @@ def math_match(prediction_answers, target_answers, *, reading="tolerant") -> lis
     if reading not in ("strict", "tolerant"):
         raise ConfigError(f"reward.options.reading: got '{reading}', expected strict or tolerant")
     same = math if reading == "tolerant" else _same_canonical
-    matches = [same(*pair) for pair in zip(prediction_answers, target_answers, strict=True)]
-    return [Judged({"math": float(is_same)}, is_same) for is_same in matches]
+    return [Judged({"math": float(is_same)}, is_same) for is_same in map(same, prediction_answers, target_answers)]
 
 
 def _same_canonical(prediction: str, target: str) -> bool:
@@ -402,7 +403,7 @@ def _is_less_done(answer: str, gold: str) -> bool:
     """True if `answer` leaves more to work out than `gold`, as one that restates the question does."""
     if not {*_OPERATOR.findall(answer)} <= {*_OPERATOR.findall(gold)}:
         return True
-    counted = [_PRODUCT, _POWER]
+    counted = [_PRODUCT, _POWER, _SUM_OF_NUMBERS]
     if not _LETTER.search(_NO_LETTER.sub("", answer + gold)):  # constants
         used, wanted = ({*_FUNCTION.findall(text.replace(r"\ln", r"\log"))} for text in (answer, gold))
         counted += [_POWER_OF_GROUP, _BAR, *[_SUM] * (used == wanted)]  # surds for a cosine are more worked out
@@ -410,15 +411,12 @@ def _is_less_done(answer: str, gold: str) -> bool:
             return True
     elif not _SUM.search(gold) and not _FUNCTION.search(gold) and not _RELATION.search(answer + gold):  # one term
         counted.append(_SUM)
-        if _letters(answer) > _letters(gold):
+        letters = [sum(map(str.isalpha, _NO_LETTER.sub("", text))) for text in (answer, gold)]
+        if letters[0] > letters[1]:
             return True
     if _has_whole_quotient(answer) and not _has_whole_quotient(gold):
         return True
     return any(len(kind.findall(answer)) > len(kind.findall(gold)) for kind in counted)
-
-
-def _letters(text: str) -> int:
-    return sum(character.isalpha() for character in _NO_LETTER.sub("", text))
 
 
 def _has_whole_quotient(text: str) -> bool:
