@@ -62,8 +62,8 @@ class Registry:
         """Returns a decorator: `@register_reward("exact_match")`. It raises ConfigError if the name is taken."""
 
         def add(function: Callable) -> Any:
-            earlier = self._entries.get(name)
-            if earlier is not None and earlier.__qualname__ != function.__qualname__:
+            earlier = self._entries.get(name, function)
+            if (earlier.__module__, earlier.__qualname__) != (function.__module__, function.__qualname__):
                 raise ConfigError(
                     f"{self.kind} '{name}' is registered twice, by {earlier.__module__}.{earlier.__qualname__} and by "
                     f"{function.__module__}.{function.__qualname__}: rename one of them"

@@ -26,6 +26,9 @@ class RewardFunction:
     def __init__(self, name: str, columns: Sequence[str], options: Mapping[str, Any]):
         self.name, self.columns, self.options = name, columns, dict(options)
         self.function, self.hooks = registry.rewards.get(name), registry.rewards.hooks(name)
+        parameters = inspect.signature(self.function).parameters.values()
+        options = [p for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is not p.empty]
+        self._defaults = {option.name: option.default for option in options}
         self.named, self.required, self._takes_all = self._read_signature()
 
     def __call__(self, lists: dict[str, Any], columns: Mapping[str, Any], texts: list[str]) -> list[Judged]:
@@ -33,7 +36,7 @@ class RewardFunction:
         absent = [name for name in self.required if name not in lists]
         if absent:
             raise ConfigError(f"reward '{self.name}' needs {', '.join(absent)}, which this batch lacks")
-        taken = self.named | set(columns) if self._takes_all else self.named
+        taken = (self.named | set(columns) if self._takes_all else self.named) - set(self._defaults)
         arguments = {name: value for name, value in lists.items() if name in taken}
         count, before = len(texts), _traces(arguments)
         try:
@@ -70,10 +73,7 @@ class RewardFunction:
 
     def option_mistakes(self, key: str) -> list[str]:
         """Returns the mistakes in the reward's options, which stand at `key` of the config."""
-        parameters = inspect.signature(self.function).parameters
-        keyword_only = {name: p.default for name, p in parameters.items() if p.kind is p.KEYWORD_ONLY}
-        defaults = {name: default for name, default in keyword_only.items() if default is not inspect.Parameter.empty}
-        mistakes = []
+        defaults, mistakes = self._defaults, []
         for name, value in self.options.items():
             if name not in defaults:
                 near = did_you_mean(name, defaults) or f"; it has {', '.join(defaults) or 'none'}"

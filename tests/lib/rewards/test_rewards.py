@@ -24,7 +24,7 @@ from lib.core.errors import ConfigError, NumericError, RewardError
 from lib.core.registry import Judged, register_extractor, register_matcher, register_reward
 from lib.rewards.formula import gsm8k_hash, math_final_answer
 from lib.rewards.formula import math as math_match
-from lib.rewards.judge import as_trl_reward, formula, prepare, text_of
+from lib.rewards.judge import Judge, as_trl_reward, formula, prepare, text_of
 
 GOOD = "<think>6 + 12</think>\n<answer>18</answer>"
 
@@ -376,11 +376,14 @@ def test_unknown_names_are_explained():
 
 
 def test_a_second_reward_of_the_same_name_is_refused(shelf):
-    with pytest.raises(ConfigError, match="'exact_match' is registered twice"):
+    def another(predictions):
+        return [0.0] * len(predictions)
 
-        @register_reward("exact_match")
-        def another(predictions):
-            return [0.0] * len(predictions)
+    with pytest.raises(ConfigError, match="'exact_match' is registered twice"):
+        register_reward("exact_match")(another)
+    another.__qualname__ = "exact_match"  # a function of that name in another module
+    with pytest.raises(ConfigError, match=r"'exact_match' is registered twice, by lib\.rewards\.formula\.exact_match"):
+        register_reward("exact_match")(another)
 
 
 def test_dotted_paths(tmp_path, monkeypatch):
@@ -570,6 +573,24 @@ def test_who_decides_the_match_of_a_sum(shelf):
     assert [score.malformed for score in scores] == ["", "", "", "", "m", ""]
     assert [score.scored for score in scores] == [True] * 5 + [False]
     assert [score.about for score in scores][::5] == ["left; right_too", "lost; right_too"]
+
+
+@pytest.mark.parametrize("takes_all", [False, True])
+def test_a_column_is_no_option(shelf, takes_all):
+    if takes_all:
+
+        @register_reward("brief")
+        def brief(predictions, *, most=50, **columns):
+            assert "most" not in columns
+            return [float(len(text) <= most) for text in predictions]
+    else:
+
+        @register_reward("brief")
+        def brief(predictions, *, most=50):
+            return [float(len(text) <= most) for text in predictions]
+
+    judge = Judge(Reward(fn="brief", format="answer"), ["answer", "most"], "answer")
+    assert judge(["<answer>18</answer>"], [{"answer": "18", "most": 3}])[0].reward == 1
 
 
 def test_options_of_several_rewards_stand_under_their_names(brief):
