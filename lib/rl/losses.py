@@ -94,7 +94,7 @@ POLICY_LOSSES = {
 def policy_loss(
     kind: PolicyLoss, logp: torch.Tensor, old_logp: torch.Tensor, advantage: torch.Tensor, answer: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Returns -min(ratio A, clip(ratio) A) of each token, (N,), and which tokens the clip stopped, bool (N,).
+    """Returns -min(ratio A, clip(ratio) A) of each token, (N,), and which ratios the clip changed, bool (N,).
 
     All inputs are per token, (N,): `advantage` is that of the token's answer, and `answer` numbers the answers from 0;
     all tokens of an answer must be among the N. The loss's `ratio`:
@@ -119,7 +119,7 @@ def policy_loss(
     ratio = log_ratio.clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO).exp()
     stopped = ((advantage > 0) & (ratio > 1 + high)) | ((advantage < 0) & (ratio < 1 - low))
     if kind.ratio == "weight":
-        return -ratio.clamp(1 - low, 1 + high).detach() * advantage * logp, ratio > 1 + high
+        return -ratio.clamp(1 - low, 1 + high).detach() * advantage * logp, (ratio > 1 + high) | (ratio < 1 - low)
     if kind.ratio == "sequence_token":
         ratio = ratio.detach() * (logp - logp.detach()).exp()
     clipped = ratio.clamp(1 - low, 1 + high)
@@ -230,7 +230,7 @@ def _numbers(
     """Returns the sums of a micro-batch; all but `loss` are by token, (N,)."""
     answer = batch.answer
     importance, turn, ours = credit.importance[answer], credit.turn[answer], ~credit.off_policy[answer]
-    above = (credit.advantage[answer] > 0) | (objective.kind.ratio == "weight")  # a weight is clipped only from above
+    above = log_ratio > 0 if objective.kind.ratio == "weight" else credit.advantage[answer] > 0
     sums = [
         loss, (entropy * importance).sum(), (gap.abs() * importance)[ours].sum(), importance[ours].sum(),
         (stopped & ~above).sum(), (stopped & above).sum(), importance.sum(),

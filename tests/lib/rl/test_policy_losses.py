@@ -182,6 +182,8 @@ def test_cispo_bounds_the_weight_and_keeps_the_gradient(advantage, ratio, gradie
     close(found, [gradient])
     close(loss, gradient * logp.item())
     assert stopped.item() == (ratio > 5)
+    both = POLICY_LOSSES["cispo"].but(clip=(0.2, 4.0))
+    assert by_logp(both, logp, old, doubles(advantage), doubles(1.0), tensor([0]))[2].item() == (not 0.8 < ratio < 5)
 
 
 @pytest.mark.parametrize(("name", "log"), [("gspo", 0.1), ("gspo_token", 0.1), ("rloo", 0.3)])
