@@ -1,4 +1,4 @@
-"""Your rewards and extractors: the one Python file that a new task may touch. YAML picks them by name.
+"""Your rewards and extractors, which YAML picks by name. A module of your own does as well, by its dotted path.
 
 A reward takes by name what it needs (`predictions`, `right`, `well_formed`, `targets`, `prompts`, any column of the
 data set) and returns one number, or one dict of named components, per prediction. An extractor turns a text into the
@@ -22,7 +22,7 @@ and in the config:
       answer_extractor: last_line   # or, without an extractor of your own, format: think_answer, answer or boxed
       match: exact            # or math, for formulae
 
-Bad text earns zero; never catch an exception, a bug has to stop the run. What is there already: lib/rewards/.
+Bad text earns zero; never catch an exception, a bug has to stop the run. All inputs stand in lib/rewards/__init__.py.
 """
 
 import lib.rewards.judge  # noqa: F401  (registers the rewards, extractors and matchers that come with Rematch)

@@ -12,7 +12,8 @@
 Paper: Zheng et al., "Group Sequence Policy Optimization", arXiv 2507.18071. Departures, each a key of the config:
   1. GRPO, Dr.GRPO, DAPO, CISPO, RLOO and GSPO-token by name (`train.loss`); with `train.minibatches: 1` and
      `train.passes: 1` every ratio is 1, and GSPO is GRPO with the mean over sequences.
-  2. An opponent's answer to a prompt is counted, makes a game of each answer, or chooses prompts (`opponent.use`).
+  2. An opponent's answer to a prompt is counted, or makes a game of each answer (`opponent.use`); it may also say
+     which prompts come next (`curriculum.weighting`).
   3. Where the policy failed, a teacher may hint (`teacher.hint`); what the policy then writes is a group of its own,
      under the hinted prompt, or under the plain one with an importance weight, or it is data for SFT. No reward is
      credited to tokens that did not earn it.

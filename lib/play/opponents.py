@@ -1,4 +1,4 @@
-"""Opponents, games and the curriculum: what an answer of somebody else to the same question is good for.
+"""Opponents and games: scores the policy against an opponent's answers to the same questions.
 
 Added to the reward, r + w (r - r_opponent), an opponent would do nothing: its one answer to a prompt is a constant in
 the group, and leaves with the baseline; what remains is a scale. It carries a signal only through something that is not

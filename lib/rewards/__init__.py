@@ -1,7 +1,7 @@
 """Judging what a model wrote: the shelf of rewards, and the judge that calls them.
 
-A reward is registered with `@register_reward("name")`. It is called once per batch, by keyword, and names as parameters
-what it needs (collect_rollouts.py calls it for one rollout at a time, from several threads):
+A reward is registered with `@register_reward("name")`. It is called by keyword, once per turn for the answers of all
+prompts (collect_rollouts.py: for one rollout at a time, from several threads), and names as parameters what it needs:
 
     predictions  list[str], what the model wrote (`completions` is the same list)
     well_formed  list[bool], whether each has the configured format (lib/text/formats.py), before any reward has a say
@@ -9,7 +9,7 @@ what it needs (collect_rollouts.py calls it for one rollout at a time, from seve
     targets      list[str], as the data set has them
     prediction_answers, target_answers   list[str], what the extractors find; "" for nothing, or in a malformed text
     match        (prediction_answer, target_answer) -> bool, the configured equality; blank answers never match
-    prompts      list, as they were given to the model
+    prompts      list, the user's questions; of later attempts too, still the first one (in TRL: what TRL calls prompts)
     rows         list[dict], every column of each prediction's row
     <column>     list, one value per prediction, for any column of the data set; `**kwargs` receives all columns
     <option>     value of `reward.options` in the config; a parameter after `*` with a default, whose type it must have

@@ -382,7 +382,7 @@ def as_trl_reward(judge: Judge) -> Callable[..., list[float | None]]:
             f"Columns: {', '.join(judge.columns)}"
         )
 
-    def reward(prompts, completions, completion_ids=None, **columns) -> list[float | None]:
+    def reward(prompts, completions, **columns) -> list[float | None]:
         if target and target not in columns:
             raise ConfigError(f"target column '{target}' was not passed by TRL; it passed {', '.join(columns)}")
         names = [name for name in judge.columns if name in columns]  # TRL adds its own state

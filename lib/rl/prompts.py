@@ -42,9 +42,9 @@ class Prompt:
     continues: bool = False  # the ids start with the earlier prompt and its answer as sampled
     cut: bool = False  # the middle of the earlier answer was left out to fit the budget
     trained_ids: list[int] | None = None  # the prompt under which the answers are trained, if it is another one
-    hint: str = ""  # what a teacher added to the prompt,
-    plain: list[dict[str, Any]] | None = None  # and what the messages were without
-    feedback: str = ""  # the user's message after the earlier answer, where it is not the same after all
+    hint: str = ""  # what a teacher added to the prompt
+    plain: list[dict[str, Any]] | None = None  # the messages without the hint
+    feedback: str = ""  # the user's message after the earlier answer; "" where it is the same after every answer
     choice: Choice = NOT_DRAWN  # in training: how it came into the step
 
 
@@ -98,7 +98,7 @@ def with_last_content(messages: list[dict[str, Any]], text: str) -> list[dict[st
 
 
 class Renderer:
-    """Renders prompts as token ids by a tokenizer's template, and decodes answers; by itself, nothing follows one."""
+    """Renders prompts as token ids by a tokenizer's template, and decodes answers; here none has a second turn."""
 
     follows_as = "user"  # the role of the message after an answer
     reads_verdicts = False  # the next prompt depends on the answer's verdict, or is made for many answers at once

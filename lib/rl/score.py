@@ -43,7 +43,7 @@ from lib.run.distributed import collect
 
 
 def kl_weights(train: ScoreTrain, stage: int, turns: int) -> tuple[float, ...]:
-    """Returns the KL weights by turn; in stage I the paper's beta2 is added to its beta1 in attempt 1."""
+    """Returns the KL weights by turn: beta1, if `beta1_in_stage1` in stage I too, where attempt 1 has beta2 added."""
     beta1 = train.beta1 if stage == 2 or train.beta1_in_stage1 else 0.0
     return (beta1 + (train.beta2 if stage == 1 else 0.0), *[beta1] * (turns - 1))
 

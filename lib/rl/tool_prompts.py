@@ -1,7 +1,7 @@
 """The prompts of chats with tools: after a message with calls comes what these gave, and the policy goes on.
 
 What a tool gave is prompt, never trained. A chat ends with the first message without a call, with one that was cut off,
-or with `tools.max_turns`; its last message is the answer that is judged, and earns nothing if it is a call.
+or with `tools.max_turns`; its last message is the answer, and judged as empty if it is a call.
 """
 
 from collections.abc import Sequence

@@ -4,9 +4,9 @@ Why: paid by outcome alone, models learn to get attempt 1 right and to leave it 
 with or without feedback. Paid, eq. 3 and 4: stage I rewards attempt 2 alone, while a KL holds attempt 1; stage II
 rewards both, each by its own reward (gamma = 0), times `train.discount` for each attempt before it, and credits the
 bonus, alpha times what attempt 2 has gained, to attempt 2 only: credited to attempt 1 too (`train.bonus_to: both`) it
-rewards failing first. The baseline of attempt 2 is over other revisions of the same attempt 1, which removes r1 from
-the bonus exactly. A further attempt is to the one before it as attempt 2 is to attempt 1. Trained: all attempts that
-the policy wrote; its reviews, if any, are context.
+rewards failing first. With several revisions of an attempt 1, attempt 2's baseline is over the others, which removes r1
+from the bonus exactly (`baseline: leave_one_out`). A further attempt is to the one before it as attempt 2 is to attempt
+1. Trained: all attempts that the policy wrote, but not its reviews.
 """
 
 from statistics import fmean
