@@ -4,22 +4,27 @@ import json
 import os
 import random
 import signal
+import tempfile
 import time
 from itertools import pairwise
 from pathlib import Path
 
+import attack
 import pytest
 import torch
 import yaml
-from conftest import SCRATCH, after
+from conftest import SCRATCH, after, part
 from helpers import moments, tiny
 from helpers.families import CHATML
+from helpers.judges import judge_by
 from helpers.tiny import logged, opened, play_step, share
 
 import evaluate
 import rl_train_gspo_selfplay as script
 from data.builders import write_rows
 from engine import Completion
+from judge import pool
+from judge.corpus import attacks, placed
 from judge.parsing import split_reasoning
 from lib.core.config import FromScratch, SelfPlayConfig, load
 from lib.core.errors import ConfigError
@@ -254,11 +259,14 @@ def prompts_of(protocol="json", chat_template=CHATML, **more):
     return load_prompts(SelfPlayConfig.model_validate(config), build_tokenizer(scratch, chat_template))
 
 
-def after_text(prompts, text, finished=True):
+def judged_answer(prompts, text, finished=True):
     ids = prompts.tokenizer(text, add_special_tokens=False)["input_ids"] + [prompts.tokenizer.eos_token_id] * finished
     completion = Completion(ids, [0.0] * len(ids), finished=finished)
-    answer = JudgedAnswer(prompts.prompt({"question": "6*7"}), completion, text, Verdict(0.0, {}, False, ""))
-    return prompts.after([answer])[0]
+    return JudgedAnswer(prompts.prompt({"question": "6*7"}), completion, text, Verdict(0.0, {}, False, ""))
+
+
+def after_text(prompts, text, finished=True):
+    return prompts.after([judged_answer(prompts, text, finished)])[0]
 
 
 def call_of(code, protocol="json", **more):
@@ -316,6 +324,76 @@ def test_hostile_calls_end_and_their_output_is_cut():
     new = [pid for pid in set(os.listdir("/proc")) - before if pid.isdecimal()]
     running = [Path("/proc", pid, "cmdline") for pid in new]
     assert not [path for path in running if path.exists() and b"os.fork" in path.read_bytes()]
+
+
+SECRET, CANARY = "5e7a21c0de", "9d1c alive"  # what a program that reaches outside would print
+LONGEST = 1 << 16  # characters of a program: no answer's budget holds more
+BATCH = 16  # calls at once
+
+
+@pytest.fixture
+def outside(monkeypatch):
+    """Returns `call(program)`; in the end nothing of the programs may be left. The sandbox is a new one.
+
+    The environment has a secret, and a folder that anyone may write holds a canary. A program of the corpus adds only
+    where its attack worked, and each is asked for a sum.
+    """
+    monkeypatch.setenv(attack.SECRET, SECRET)
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        canary = home / "canary.txt"
+        canary.write_text(CANARY)
+        home.chmod(0o777)  # so that the sandbox refuses, not the file system
+        canary.chmod(0o666)
+        pool.configure(workers=2, max_timeout_s=10.0)
+        before = attack.things_of_this_machine(home)
+        yield lambda source: f"{placed(source, home, canary, attack.SECRET)}\nprint('sum', add(20, 22))\n"
+        pool.configure()  # ends its workers
+        time.sleep(0.3)
+        assert canary.read_text() == CANARY
+        assert attack.things_of_this_machine(home) <= before
+
+
+def test_no_hostile_program_of_the_corpus_gets_out_through_a_call(outside):
+    """All that the sandbox is held to, as calls in training; the judge's next verdicts come from the same workers."""
+    prompts = prompts_of(**{"tools.max_turns": 2, "model.max_seq_length": 2048 + 8000 + 3 * 24})
+    hostile = part([program for program in attacks() if len(program.source) <= LONGEST], 16)
+    assert len({program.kind for program in hostile}) >= 15
+    row = {"prompt": "Define `add(a, b)`.", "tests": ["assert add(1, 2) == 3", "assert add(2, 2) == 4"]}
+    judge = judge_by("code_tests", list(row), None, answer_extractor="code")
+    right, wrong = (f"def add(a, b):\n    return a {sign} b\n" for sign in "+*")
+    for start in range(0, len(hostile), BATCH):
+        batch = hostile[start : start + BATCH]
+        sources = [*(program.source for program in batch), right, wrong]
+        calls = [call_of(outside(source), timeout_s=1) for source in sources]
+        *results, works, fails = (following.feedback for following in prompts.after(
+            [judged_answer(prompts, call) for call in calls]
+        ))  # fmt: skip
+        assert "sum 42" in works and "sum 440" in fails  # such a call shows what a program answers
+        for program, result in zip(batch, results, strict=True):
+            for leak in ("sum 42", SECRET, CANARY, "the sandbox failed"):
+                assert leak not in result, f"{program.kind}/{program.name}: {result}"
+        verdicts = judge([f"```python\n{answer}```" for answer in (wrong, right)], [row] * 2)
+        assert [verdict.match for verdict in verdicts] == [False, True]
+
+
+def test_a_chat_whose_calls_attack_earns_what_its_last_message_is_worth(folder, outside, monkeypatch):
+    programs = [outside(program.source) for program in part(attacks(), 128) if len(program.source) <= LONGEST]
+    used = []
+
+    def attacking(self, text):
+        calls = some_calls(self, text)
+        if calls:
+            used.append(programs[len(used) % len(programs)])
+        return [Call("python_run", json.dumps({"code": used[-1], "timeout_s": 1}))] if calls else []
+
+    monkeypatch.setattr(ToolLoop, "calls_in", attacking)
+    with opened() as run:
+        games, judged = run.play(), run.task.prompts.judged
+    ends = [(len(chain), chain[-1][1]) for chain in chains(games)]
+    assert {1, 2} <= {length for length, _ in ends} and used
+    assert {answer.verdict.match for _, answer in ends} == {True, False}
+    assert all(answer.verdict.match is (share(judged(answer.text)) >= 0.4) for _, answer in ends)
 
 
 def test_a_result_loses_its_middle_where_there_is_no_room():
