@@ -33,6 +33,7 @@ import urllib.request
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from itertools import takewhile
 from math import inf, isnan, nan
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -267,22 +268,43 @@ def answer_by_llama(file: str) -> int:
 
 
 def modelfile(tokenizer: Any, config: RLConfig, stops: list[str]) -> str:
-    """Returns Ollama's Modelfile. Its template, in Go's language, has the system message of training in it."""
+    """Returns Ollama's Modelfile. Its template, in Go's language, has the system message of training in it.
+
+    A chat template that no such template can repeat is left to Ollama, which knows some; the message is then a SYSTEM.
+    """
     lines = ["FROM ./model.gguf", "PARAMETER temperature 0", f"PARAMETER num_ctx {config.model.max_seq_length}"]
-    lines += [f"PARAMETER stop {json.dumps(stop, ensure_ascii=False)}" for stop in stops]
-    turns = ["6f1d FIRST QUESTION", "6f1d ANSWER", "6f1d SECOND QUESTION"]  # which no prompt has
+    lines += [f'PARAMETER stop """{stop}"""' for stop in stops]  # Ollama knows no escapes, only these quotes
+    turns = [f"6f1d TURN {number}" for number in range(5)]  # texts that no prompt has
     system = getattr(config.prompts, "system", "")
-    chat = [{"role": role, "content": text} for role, text in zip(("user", "assistant", "user"), turns, strict=True)]
-    whole = render(tokenizer, with_system(chat, system), config.model.chat_template_kwargs)
-    head, opening, closing, again = re.split("|".join(turns), whole)  # raises ValueError where a turn is written twice
+
+    def rendered(count: int) -> str:
+        roles = zip(("user", "assistant") * 3, turns[:count], strict=False)
+        chat = with_system([{"role": role, "content": text} for role, text in roles], system)
+        return render(tokenizer, chat, config.model.chat_template_kwargs)
+
+    head, opening, closing, again = re.split("|".join(turns[:3]), rendered(3))  # ValueError: a turn is written twice
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(opening, again, strict=False))
+    shared = "".join(letter for letter, _ in same)  # between a question and an answer that is there, or is asked for
+    before, last = opening[len(shared) :], again[len(shared) :]
+
+    def written(count: int) -> str:
+        chat = [f"{before}{text}{closing}" if i % 2 else f"{text}{shared}" for i, text in enumerate(turns[:count])]
+        return "".join([head, *chat, last])
+
     writes_bos = tokenizer("A")["input_ids"][0] == tokenizer.bos_token_id  # then llama.cpp does, too
-    bos = tokenizer.bos_token if writes_bos else ""
+    head_after_bos = head.removeprefix(tokenizer.bos_token if writes_bos else "")
     template = (
-        f'{head.removeprefix(bos)}{{{{ range .Messages }}}}{{{{ if eq .Role "user" }}}}{{{{ .Content }}}}{opening}'
-        f'{{{{ else if eq .Role "assistant" }}}}{{{{ .Content }}}}{closing}{{{{ end }}}}{{{{ end }}}}'
+        f'{head_after_bos}{{{{ range .Messages }}}}{{{{ if eq .Role "user" }}}}{{{{ .Content }}}}{shared}'
+        f'{{{{ else if eq .Role "assistant" }}}}{before}{{{{ .Content }}}}{closing}{{{{ end }}}}{{{{ end }}}}{last}'
     )
-    is_regular = opening == again and '"""' not in template and "{{" not in head + opening + closing
-    lines.append(f'TEMPLATE """{template}"""' if is_regular else "# Ollama takes the chat template of model.gguf")
+    texts = (head, shared, before, closing, last)
+    is_readable = not any("{{" in text or text.endswith("{") for text in texts) and '"""' not in template
+    is_readable &= all(character.isprintable() or character in "\n\t" for character in template)  # Ollama drops others
+    if is_readable and all(rendered(count) == written(count) for count in (1, 5)):
+        lines.append(f'TEMPLATE """{template}"""')
+    else:
+        lines += [f'SYSTEM """{system}"""'] if system and '"""' not in system else []
+        lines.append("# Ollama takes the chat template of model.gguf")
     return "\n".join([*lines, ""])
 
 

@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 import yaml
 from conftest import SCRATCH, TEMPLATE, long
+from helpers.families import FAMILIES
+from helpers.ollama import filled, instructions
 from helpers.ports import free_port
 from helpers.server import serve
 from helpers.tiny import call, rows_in
@@ -119,46 +121,82 @@ def test_a_comparison_can_be_worked_out_on_paper():
             export.comparison(ours, wrong, "llama.cpp")
 
 
-def by_ollama(template, messages):
-    """The text that Go's text/template writes of a Modelfile's template, as far as ours use the language."""
-    head, user, assistant, tail = re.fullmatch(
-        r'(.*)\{\{ range \.Messages \}\}\{\{ if eq \.Role "user" \}\}(.*)\{\{ else if eq \.Role "assistant" \}\}'
-        r"(.*)\{\{ end \}\}\{\{ end \}\}(.*)", template, re.DOTALL,
-    ).groups()  # fmt: skip
-    of = {"user": user, "assistant": assistant}
-    turns = (of[message["role"]].replace("{{ .Content }}", message["content"]) for message in messages)
-    return head + "".join(turns) + tail
+OURS = build_tokenizer(FromScratch(**SCRATCH), TEMPLATE)
+WITH_SYSTEM = build_tokenizer(FromScratch(**SCRATCH), CHATML)
+STOPS = ["<|im_end|>", "</s>", '"', "\\n", "\n", " ", "end of turn"]
 
 
-@pytest.mark.parametrize("chat_template", [TEMPLATE, CHATML], ids=["ours", "with a system message of its own"])
-@pytest.mark.parametrize("system", ["", "end with ANSWER"])
-def test_ollamas_file_says_what_the_chat_template_says(chat_template, system):
-    words = [f"prompts.system={system}"] if system else []
-    config = load(ScoreConfig, ROOT / "configs/tiny_sums.yaml", words)
-    tokenizer = build_tokenizer(FromScratch(**SCRATCH), chat_template)
-    text = export.modelfile(tokenizer, config, ["<|im_end|>", '"'])
-    lines = re.sub(r'"""(.*)"""', "", text, flags=re.DOTALL).splitlines()
-    assert [line.split(" ", 1)[0] for line in lines] == ["FROM", *["PARAMETER"] * 4, "TEMPLATE"]
-    assert lines[:5] == [
-        "FROM ./model.gguf", "PARAMETER temperature 0", "PARAMETER num_ctx 128", 'PARAMETER stop "<|im_end|>"',
-        'PARAMETER stop "\\""',
-    ]  # fmt: skip
-    turns = [{"role": role, "content": text} for role, text in (("user", "1"), ("assistant", "2"), ("user", "3"))]
+def modelfile_of(tokenizer, *words, stops=()):
+    config = load(ScoreConfig, ROOT / "configs/tiny_sums.yaml", list(words))
+    return instructions(export.modelfile(tokenizer, config, list(stops)))
+
+
+def chat_of(system, *texts):
+    roles = zip(("user", "assistant") * 3, texts, strict=False)
     first = [{"role": "system", "content": system}] if system else []
-    template = re.search(r'TEMPLATE """(.*)"""', text, re.DOTALL)[1]
-    for messages in (turns[:1], turns):
-        whole = tokenizer.apply_chat_template(first + messages, tokenize=False, add_generation_prompt=True)
-        assert by_ollama(template, messages) == whole
+    return first + [{"role": role, "content": text} for role, text in roles]
 
 
-def test_a_template_that_ollama_cannot_follow_is_left_to_the_model():
-    """It writes the number of a turn, which Ollama's file cannot."""
-    config = load(ScoreConfig, ROOT / "configs/tiny_sums.yaml")
-    numbered = TEMPLATE.replace("{{", "{{ loop.index0 if loop is defined else 0 }}{{", 1)
-    text = export.modelfile(build_tokenizer(FromScratch(**SCRATCH), numbered), config, [])
-    assert "TEMPLATE" not in text and text.endswith("# Ollama takes the chat template of model.gguf\n")
-    config = load(ScoreConfig, ROOT / "configs/tiny_sums.yaml", ["prompts.system='write {{x}}'"])  # Go's braces, too
-    assert "TEMPLATE" not in export.modelfile(build_tokenizer(FromScratch(**SCRATCH), TEMPLATE), config, [])
+@pytest.mark.parametrize("system", ["", "end with ANSWER"])
+@pytest.mark.parametrize(
+    "name", ["ours", "with a system message of its own", *(name for name in FAMILIES if " " not in name)]
+)
+def test_ollamas_file_says_what_the_chat_template_says(name, system):
+    """Ours, and those in the manner of Qwen and SmolLM, Llama 3, Gemma, Mistral, Qwen3 and Phi."""
+    if system and name == "gemma":
+        pytest.skip("this template refuses system messages")
+    tokenizer = {"ours": OURS, "with a system message of its own": WITH_SYSTEM}.get(name) or FAMILIES[name][1]
+    lines = modelfile_of(tokenizer, *([f"prompts.system={system}"] if system else []), stops=STOPS)
+    assert lines[:3] == [("from", "./model.gguf"), ("parameter temperature", "0"), ("parameter num_ctx", "128")]
+    assert lines[3:-1] == [("parameter stop", stop) for stop in STOPS]
+    assert lines[-1][0] == "template"
+    bos = tokenizer.bos_token if tokenizer("A")["input_ids"][0] == tokenizer.bos_token_id else ""
+    for texts in (["1"], ["1", "2", "3"], ["1", "2", "3", "a b", "5"]):
+        chat = chat_of(system, *texts)
+        whole = tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
+        assert bos + filled(lines[-1][1], chat_of("a system message of the user's", *texts)) == whole
+        assert bos + filled(lines[-1][1], chat) == whole
+
+
+def test_ollamas_file_opens_no_thought_that_training_did_not():
+    """The template writes an empty thought only where an answer is asked for."""
+    tokenizer, words = FAMILIES["qwen3"][1], ["model.chat_template_kwargs={enable_thinking: false}"]
+    chat = chat_of("", "1", "2", "3")
+    whole = tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True, enable_thinking=False)
+    assert whole.endswith("<think>\n\n</think>\n\n") and whole.count("<think>") == 1
+    assert filled(dict(modelfile_of(tokenizer, *words))["template"], chat) == whole
+
+
+NUMBERED = "{% for m in messages %}{{ loop.index }}{{ m.content }}{% endfor %}"
+BRACED = TEMPLATE.replace("{{ m.content", "{{ '{' + m.content")
+
+
+@pytest.mark.parametrize(
+    ("template", "system"),
+    [(NUMBERED, "turns have numbers"), (BRACED, "turns begin with a brace"), (TEMPLATE, "Go's braces {{x}}"),
+     (TEMPLATE, "a character that Ollama drops: \x07")],
+)  # fmt: skip
+def test_a_template_that_ollama_cannot_follow_is_left_to_the_model(template, system):
+    tokenizer = build_tokenizer(FromScratch(**SCRATCH), template)
+    config = load(ScoreConfig, ROOT / "configs/tiny_sums.yaml", [f"prompts.system={json.dumps(system)}"])
+    text = export.modelfile(tokenizer, config, [])
+    assert text.endswith("# Ollama takes the chat template of model.gguf\n")
+    assert instructions(text)[3:] == [("system", system.replace("\x07", ""))]
+
+
+def test_the_reader_of_ollamas_files_knows_its_rules():
+    text = '# a comment\nfrom x\nParameter stop "a b"\nSYSTEM """two\n"lines" """\n\nTEMPLATE {{ .Content }}'
+    assert instructions(text) == [
+        ("from", "x"), ("parameter stop", "a b"), ("system", 'two\n"lines" '), ("template", "{{ .Content }}"),
+    ]  # fmt: skip
+    for wrong in ("SYSTEM x", 'FROM x\nSYSTEM """open', "FROM x\nSTOP y", 'FROM x\nPARAMETER stop "'):
+        with pytest.raises(ValueError):
+            instructions(wrong)
+    nested = '{{ range .Messages }}{{ if eq .Role "user" }}u{{ else if eq .Role "tool" }}t{{ else }}{{ .Content }}'
+    assert filled(f"<{nested}{{{{ end }}}}{{{{ end }}}}>", chat_of("s", "1", "2")) == "<su2>"
+    for wrong in (nested, "{{ end }}", "{{{ range .Messages }}{{ end }}", "{{ .Nothing }}"):
+        with pytest.raises(ValueError):
+            filled(wrong, chat_of("s", "1"))
 
 
 def attempts(script, url, *question):
