@@ -51,7 +51,7 @@ class ReplyCache:
         Exceptions of `make` are not stored: the next call runs it again.
         """
         if key in self._places:
-            return self._read(key)
+            return json.loads(self._lines.read(*self._places[key]))["value"]
         if key not in self._pending:
             self._pending[key] = asyncio.ensure_future(self._make(key, make))
             self._pending[key].add_done_callback(functools.partial(self._settled, key))
@@ -84,9 +84,6 @@ class ReplyCache:
         del self._pending[key]
         if not task.cancelled():
             task.exception()  # marks it as retrieved: all callers may have been cancelled
-
-    def _read(self, key: str) -> dict:
-        return json.loads(self._lines.read(*self._places[key]))["value"]
 
     def _unwritable(self, error: OSError) -> StorageError:
         return StorageError(f"{self._lines.path}: cannot be written ({error}); {storage_remedy(error)}, then --resume")

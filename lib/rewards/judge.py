@@ -121,7 +121,8 @@ class Judge:
         self._matcher = registry.matchers.get(reward.match)
         by_name = isinstance(reward.fn, Mapping)
         options: Mapping[str, Any] = reward.options if by_name else {str(reward.fn): reward.options}
-        self._rewards = [RewardFunction(name, self.columns, _options_of(options, name)) for name in self._weights]
+        of = {name: given for name, given in options.items() if isinstance(given, Mapping)}  # else: _check_options
+        self._rewards = [RewardFunction(name, self.columns, of.get(name, {})) for name in self._weights]
         self._check_options(options, by_name)
         self._match("x + 1", "1 + x")  # finds a missing package now, not at the first answer
 
@@ -363,11 +364,6 @@ class Judge:
                 "expected a string, '' when nothing is found"
             )
         return answer
-
-
-def _options_of(options: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Returns the options of one reward; {} if they are no mapping, which `_check_options` reports."""
-    return options[name] if isinstance(options.get(name), Mapping) else {}
 
 
 def as_trl_reward(judge: Judge) -> Callable[..., list[float | None]]:

@@ -56,7 +56,8 @@ def _about(verdict: ProgramVerdict) -> str:
 
 def _hooks(source_of: Callable[[str], str | None]) -> dict[str, Callable]:
     """Returns the hooks of a reward that takes this program from a text."""
-    return {"prepare": _prepare, "check": _check, "begin": _begins(source_of), "explain": _explains(source_of)}
+    return {"prepare": lambda: shared().describe(), "check": _check, "begin": _begins(source_of),
+            "explain": _explains(source_of)}  # fmt: skip
 
 
 def _begins(source_of: Callable[[str], str | None]) -> Callable[[str, dict], None]:
@@ -192,11 +193,6 @@ def _check(rows: Sequence[dict], places: Sequence[object]) -> None:
             f"dataset: the tests of {len(flaws)} of {len(rows)} rows cannot be relied on: {text}. Fix these rows, or "
             "separate them from the others with data/check_code_tasks.py FILE --clean OUT"
         )
-
-
-def _prepare() -> str:
-    """Starts the sandbox. Raises SandboxError."""
-    return shared().describe()
 
 
 def _task(row: dict, place: object = "a row") -> CodeTask:

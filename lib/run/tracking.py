@@ -115,7 +115,8 @@ class _Wandb:
 
     def _table(self, rows: Rows) -> Any:
         columns = list(dict.fromkeys(name for row in rows for name in row))
-        data = [[_cell(row.get(name)) for name in columns] for row in rows]
+        data = [[json.dumps(cell, ensure_ascii=False) if isinstance(cell, dict | list) else cell
+                 for cell in map(row.get, columns)] for row in rows]  # fmt: skip
         return self._wandb.Table(columns=columns, data=data, allow_mixed_types=True)
 
     def close(self, failed: bool) -> None:
@@ -149,7 +150,7 @@ BOARDS: dict[str, Any] = {"wandb": _Wandb, "tensorboard": _TensorBoard}
 def _flat(row: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
     """Yields a row of metrics.jsonl or evaluations.jsonl as named numbers: both ends of each interval, and each k."""
     for name, value in row.items():
-        if _is_finite(value):
+        if is_number(value) and math.isfinite(value):
             yield name, value
         elif isinstance(value, dict) and name != "per_question":
             yield from ((f"{name}/{inner}", number) for inner, number in _flat(value))
@@ -157,10 +158,6 @@ def _flat(row: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
             yield from zip((f"{name}/low", f"{name}/high"), value, strict=True)
         elif name.endswith("_at_k"):
             yield from _flat({f"{name[:-1]}{entry['k']}": {**entry, "k": None} for entry in value})
-
-
-def _is_finite(value: Any) -> bool:
-    return is_number(value) and math.isfinite(value)
 
 
 def _spread(rows: Rows, most: int) -> Rows:
@@ -194,7 +191,3 @@ def without_secrets(tree: dict[str, Any]) -> dict[str, Any]:
         else without_secrets(value) if isinstance(value, dict) else value
         for key, value in tree.items()
     }  # fmt: skip
-
-
-def _cell(value: Any) -> Any:
-    return value if value is None or isinstance(value, str | int | float) else json.dumps(value, ensure_ascii=False)

@@ -1,7 +1,7 @@
 """All adapters of a model: built from a config, switched, blended, counted and folded together."""
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import torch
 from torch import nn
@@ -11,16 +11,10 @@ from lib.core.config import (
     Adapters,
     AttentionTemperature,
     BitFit,
-    BottleneckSettings,
     ChannelGates,
     HeadGates,
     Ia3,
     InputGates,
-    NormGains,
-    ProjectionGates,
-    ResidualGates,
-    RopeFrequencySettings,
-    SoftPromptSettings,
     obstacles_everywhere,
 )
 from lib.core.errors import ConfigError
@@ -181,14 +175,8 @@ def _channel_gates(model: nn.Module, settings: ChannelGates, _draw: torch.Genera
         yield OutputGate(site, site.width // settings.group_size)
 
 
-def _residual_gates(model: nn.Module, settings: ResidualGates, _draw: torch.Generator) -> Iterator[Adapter]:
-    for role in ("o", "down") if settings.post_ffn else ("o",):
-        yield from (OutputGate(site, site.width) for site in sites(model, role))
-
-
-def _projection_gates(model: nn.Module, _settings: ProjectionGates, _draw: torch.Generator) -> Iterator[Adapter]:
-    for role in PROJECTIONS:
-        yield from (OutputGate(site, site.width) for site in sites(model, role))
+def _gates(model: nn.Module, roles: Iterable[str]) -> list[Adapter]:
+    return [OutputGate(site, site.width) for role in roles for site in sites(model, role)]
 
 
 def _input_gates(model: nn.Module, _settings: InputGates, _draw: torch.Generator) -> Iterator[Adapter]:
@@ -203,19 +191,6 @@ def _temperatures(model: nn.Module, settings: AttentionTemperature, _draw: torch
         yield Temperature(block, groups, settings.target, WIDE)
 
 
-def _rope_frequency(model: nn.Module, _settings: RopeFrequencySettings, _draw: torch.Generator) -> Iterator[Adapter]:
-    yield RopeFrequency(model, WIDE)
-
-
-def _bottleneck(model: nn.Module, settings: BottleneckSettings, draw: torch.Generator) -> Iterator[Adapter]:
-    for site in sites(model, "down"):
-        yield Bottleneck(site, settings.width, draw)
-
-
-def _soft_prompt(model: nn.Module, settings: SoftPromptSettings, draw: torch.Generator) -> Iterator[Adapter]:
-    yield SoftPrompt(model, settings.tokens, draw)
-
-
 def _bitfit(model: nn.Module, settings: BitFit, _draw: torch.Generator) -> Iterator[Adapter]:
     head = model.get_output_embeddings()
     for _, module in linear_layers(model):
@@ -224,13 +199,13 @@ def _bitfit(model: nn.Module, settings: BitFit, _draw: torch.Generator) -> Itera
             yield Delta(base, "bias")
 
 
-def _norm_gains(model: nn.Module, _settings: NormGains, _draw: torch.Generator) -> Iterator[Adapter]:
-    yield from (Delta(module, "weight") for _, module in norms(model))
-
-
-BUILDERS: dict[str, Callable[..., Iterator[Adapter]]] = {
-    "ia3": _ia3, "head_gates": _head_gates, "channel_gates": _channel_gates, "residual_gates": _residual_gates,
-    "projection_gates": _projection_gates, "input_gates": _input_gates, "attention_temperature": _temperatures,
-    "rope_frequency": _rope_frequency, "bottleneck": _bottleneck, "soft_prompt": _soft_prompt, "bitfit": _bitfit,
-    "norm_gains": _norm_gains,
+BUILDERS: dict[str, Callable[..., Iterable[Adapter]]] = {
+    "ia3": _ia3, "head_gates": _head_gates, "channel_gates": _channel_gates, "input_gates": _input_gates,
+    "residual_gates": lambda model, settings, draw: _gates(model, ("o", "down")[: 1 + settings.post_ffn]),
+    "projection_gates": lambda model, settings, draw: _gates(model, PROJECTIONS),
+    "attention_temperature": _temperatures,
+    "rope_frequency": lambda model, settings, draw: [RopeFrequency(model, WIDE)], "bitfit": _bitfit,
+    "bottleneck": lambda model, settings, draw: [Bottleneck(s, settings.width, draw) for s in sites(model, "down")],
+    "soft_prompt": lambda model, settings, draw: [SoftPrompt(model, settings.tokens, draw)],
+    "norm_gains": lambda model, settings, draw: [Delta(module, "weight") for _, module in norms(model)],
 }  # fmt: skip
