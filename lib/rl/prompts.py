@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from lib.core.config import ChatPrompts
 from lib.core.errors import ConfigError
 from lib.rl.reviews import Review
-from lib.text.templates import PLAIN, Outside, render, switch_thinking, system_notes, with_system
+from lib.text.templates import PLAIN, Outside, listed, render, switch_thinking, system_notes, with_system
 
 if TYPE_CHECKING:  # it imports torch
     from engine import Completion
@@ -66,7 +66,7 @@ def chat_of(row: dict[str, Any], prompts: ChatPrompts) -> list[dict[str, Any]]:
     if prompts.messages_field is None:
         question = {"role": "user", "content": filled(prompts.user, row, "prompts.user")}
         return with_system([question], prompts.system)
-    messages = row[prompts.messages_field]
+    messages = listed(row[prompts.messages_field])
     sound = isinstance(messages, list) and all(isinstance(message, dict) and "role" in message for message in messages)
     if not sound or not messages or messages[-1]["role"] == "assistant":
         raise ConfigError(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lib.core.errors import ConfigError
-from lib.text.templates import with_system
+from lib.text.templates import listed, with_system
 
 CUT_OFF = ("truncated", "turns", "tokens")  # values of a rollout's `ended` that mean the answer was cut off
 
@@ -49,7 +49,7 @@ def as_chat(row: dict[str, Any], where: str, system: str = "") -> Chat:
     row.
     """
     if row.get("messages"):
-        messages, given = _from_json(row["messages"], list, f"'messages' of {where}") or [], 0
+        messages, given = _from_json(listed(row["messages"]), list, f"'messages' of {where}") or [], 0
     elif row.get("prompt") and row.get("completion"):
         prompt, completion = _listed(row["prompt"], "user", where), _listed(row["completion"], "assistant", where)
         messages, given = prompt + completion, len(prompt)
@@ -101,7 +101,7 @@ def _listed(value: object, speaker: str, where: str) -> list:
     """Returns messages; text becomes one message of `speaker`. Raises ConfigError for anything else."""
     if isinstance(value, str):
         return [{"role": speaker, "content": value}]
-    if isinstance(value, list):
+    if isinstance(value := listed(value), list):
         return value
     raise ConfigError(
         f"dataset.name: {where} has a {type(value).__name__} where messages belong, expected a list of objects with "

@@ -37,6 +37,14 @@ def with_system(messages: list[dict[str, Any]], system: str) -> list[dict[str, A
     return messages if has_own or not system else [{"role": "system", "content": system}, *messages]
 
 
+def listed(messages: Any) -> Any:
+    """Returns messages as a list; a column may have them as one object of arrays, {role: [...], content: [...]}."""
+    columns = list(messages.values()) if isinstance(messages, dict) else []
+    if {type(column) for column in columns} != {list} or len(set(map(len, columns))) > 1:
+        return messages
+    return [dict(zip(messages, values, strict=True)) for values in zip(*columns, strict=True)]
+
+
 def system_notes(chats: Iterable[list[dict[str, Any]]], system: str) -> list[str]:
     """Returns notes for chats that kept their own system message instead of that of the config."""
     kept = [{"role": "system", "content": system} not in messages for messages in chats] if system else []

@@ -64,6 +64,15 @@ def batch_of(name, rows, tmp_path):
     return next(iter(trainer.get_train_dataloader()))
 
 
+def test_messages_may_be_arrays():
+    columns = {"role": ["user", "assistant"], "content": ["q", "a"]}
+    alone = {"prompt": {"role": ["user"], "content": ["q"]}, "completion": {"role": ["assistant"], "content": ["a"]}}
+    expected = messages_of(("user", "q"), ("assistant", "a"))
+    assert as_chat({"messages": columns}, "row 1").messages == as_chat(alone, "row 1").messages == expected
+    with pytest.raises(ConfigError):
+        as_chat({"messages": {"role": ["user"], "content": []}}, "row 1")
+
+
 def all_of(lists):
     return [item for part in lists for item in part]
 

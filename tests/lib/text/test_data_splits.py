@@ -390,6 +390,17 @@ def test_a_row_whose_prompt_can_not_be_read_is_named(tmp_path):
             load(path, ["chat"], lambda row: text_of(chat_of(row, prompts)), test_split_size=size)
 
 
+def test_a_column_may_have_messages_as_arrays():
+    """As data sets with a feature of sequences give them."""
+    prompts, talk = ChatPrompts(messages_field="chat"), [("system", "s"), ("user", "u")]
+    chat = [{"role": role, "content": text} for role, text in talk]
+    columns = {"role": ["system", "user"], "content": ["s", "u"]}
+    assert chat_of({"chat": columns}, prompts) == chat_of({"chat": chat}, prompts) == chat
+    for wrong in ({"role": ["user"], "content": []}, {"role": "user", "content": "u"}, {}):
+        with pytest.raises(ConfigError, match=r"prompts\.messages_field: 'chat' has"):
+            chat_of({"chat": wrong}, prompts)
+
+
 def answered(path, content, reward=None, **dataset):
     """What load_data makes of these rows, whose answers stand after ####."""
     config = {
