@@ -1,6 +1,6 @@
 """Rows of the logs: the texts of groups for generations.jsonl, the numbers of answers and steps for metrics.jsonl."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 from statistics import fmean
 from typing import Any
@@ -8,7 +8,8 @@ from typing import Any
 from judge.parsing import split_reasoning
 from lib.core.config import ATTEMPT, Thinking
 from lib.core.stats import percentiles
-from lib.rl.prompts import question_of
+from lib.rewards.routing import TASK
+from lib.rl.prompts import NOT_DRAWN, Prompt, question_of
 from lib.rl.tree import Answer, Group, paths
 
 Notes = Mapping[int, dict[str, Any]]  # by `id()` of a completion that is trained: advantage, tokens (lib/rl/tokens.py)
@@ -32,7 +33,7 @@ def texts_of(group: Group, notes: Notes = NO_NOTES) -> list[dict[str, Any]]:
     prompt = group.prompt
     hint = {"hint": prompt.hint} if prompt.hint else {}
     question = question_of(prompt.plain) if prompt.plain else prompt.question
-    about = {"who": "policy", "prompt": question, **hint}
+    about = {"who": "policy", "prompt": question, **_origin_of(prompt), **hint}
     return [about | _text_of(answer, notes) for answer in group.answers]
 
 
@@ -43,7 +44,7 @@ def rows_of(tree: Group, target: Any, notes: Notes = NO_NOTES) -> list[dict[str,
     """
     rows = []
     for path in paths(tree):
-        row = {"prompt": tree.prompt.question, "target": target}
+        row = {"prompt": tree.prompt.question, "target": target, **_origin_of(tree.prompt)}
         number = 0
         for group, answer in path:
             number += group.role == ATTEMPT
@@ -53,6 +54,12 @@ def rows_of(tree: Group, target: Any, notes: Notes = NO_NOTES) -> list[dict[str,
             row |= {f"{group.role if name == 'text' else prefix + name}{number}": value for name, value in part.items()}
         rows.append(row)
     return rows
+
+
+def _origin_of(prompt: Prompt) -> dict[str, str]:
+    """Returns the task of the row, if it names one, and in training what drew it: data, easy or replay."""
+    task = {TASK: str(prompt.row[TASK])} if TASK in prompt.row else {}
+    return task if prompt.choice == NOT_DRAWN else {**task, "drawn_from": prompt.choice.source}
 
 
 def _text_of(answer: Answer, notes: Notes) -> dict[str, Any]:
@@ -95,6 +102,11 @@ def numbers_of(
         tokens = len(tokenizer(reasoning, add_special_tokens=False)["input_ids"])
         numbers |= {"thinking_tokens": float(tokens), "thinking_unclosed": float(not ended)}
     return numbers
+
+
+def long_ones(lengths: Sequence[float]) -> dict[str, float]:
+    """Returns the 95th percentile and the maximum of answers' lengths, in tokens; {} if there are no answers."""
+    return {"length_p95": percentiles(lengths, (95,))[95], "length_max": max(lengths)} if lengths else {}
 
 
 def updates_in_one(updates: list[dict]) -> dict[str, float]:

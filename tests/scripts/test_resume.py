@@ -18,6 +18,7 @@ from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from conftest import TEMPLATE, fewer, long, part
@@ -194,6 +195,17 @@ def test_what_the_killed_run_drew_and_at_which_temperature(straight):
     assert all(sum(row[f"curriculum/{name}"] for name in sources) == pytest.approx(1) for row in rows)
     assert all(any(row[f"curriculum/{name}"] > 0 for row in rows) for name in sources)
     assert rows[-1]["replay/draws"] > 0 and rows[-1]["replay/entries"] <= 8
+
+
+def test_texts_name_what_drew_their_prompts_and_steps_their_longest_answers(straight):
+    texts = [row for row in straight.rows("generations") if row["when"] == "train"]
+    assert {row["drawn_from"] for row in texts} == {"data", "easy", "replay"}
+    assert all("drawn_from" not in row for row in straight.rows("generations") if row["when"] != "train")
+    for row in straight.rows():
+        of_step = [text for text in texts if (text["stage"], text["step"]) == (row["stage"], row["step"])]
+        lengths = [text["length2"] for text in of_step]
+        assert row["length_max_attempt2"] == max(lengths)
+        assert row["length_p95_attempt2"] == pytest.approx(np.percentile(lengths, 95))
 
 
 @long

@@ -181,6 +181,7 @@ def test_logs_and_evaluations_read_the_last_answer_and_keep_the_calls(folder, ca
     calls = [len(row.get("calls", [])) for row in of_step]
     assert 0 < steps[0]["tool_calls"] == sum(calls) / len(calls)
     assert steps[0]["length"] == sum(row["length"] for row in of_step) / len(of_step)
+    assert steps[0]["length_max"] == max(row["length"] for row in of_step) >= steps[0]["length_p95"]
     assert steps[0]["tokens"] == sum(row["length"] for row in of_step)
     for row in texts:
         assert row["match"] is (share(row["text"]) >= 0.4) or not row["finished"]
