@@ -3,10 +3,15 @@
 import contextlib
 import io
 import os
+import re
 import sys
+from pathlib import Path
+from typing import BinaryIO
 
 _failed: dict[str, str] = {}  # stream -> reason of its first failure
 _unsaid: list[str] = []
+_copy: BinaryIO = io.BytesIO()  # of what is printed; a file once there is a run
+STYLES = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")  # a terminal's colours and the like
 
 
 def protect_output() -> None:
@@ -36,12 +41,22 @@ def lost_output() -> str:
     return text
 
 
+def keep_output(path: Path) -> None:
+    """Appends a copy of what protected streams have printed and will print to a file. Raises OSError."""
+    global _copy
+    early = _copy.getvalue() if isinstance(_copy, io.BytesIO) else b""
+    _copy = open(path, "ab", buffering=0)  # noqa: SIM115  until the process ends
+    _copy.write(early)
+
+
 class _Lossy(io.FileIO):
     def __init__(self, descriptor: int, name: str):
         super().__init__(descriptor, "w", closefd=False)
         self._name = name
 
     def write(self, data) -> int:  # type: ignore[no-untyped-def]
+        with contextlib.suppress(OSError):
+            _copy.write(STYLES.sub(b"", data))
         try:
             return super().write(data)
         except OSError as error:

@@ -100,8 +100,8 @@ class Session:
         self.log: RunLog
         self.signals: Interrupts
         self.checkpoints: Checkpoints
-        for note in task.notes:
-            self.screen.say(note)
+        for note in (*task.notes, trained_in(self.policy.model)):
+            self.screen.say(str(note))
 
     @contextlib.contextmanager
     def open(

@@ -67,6 +67,10 @@ class Trained:
     families: dict[str, int]  # of these, those of our own adapters, by family
     obstacles: dict[str, str]  # families whose effect no weights can have, with the reason
 
+    def __str__(self) -> str:
+        parts = {"by PEFT": self.count - sum(self.families.values()), **self.families}
+        return f"{self.count:,} numbers are trained: {', '.join(f'{n:,} {name}' for name, n in parts.items() if n)}"
+
 
 def trained_in(model: torch.nn.Module) -> Trained:
     """Counts the trained numbers of a model."""
