@@ -1,7 +1,7 @@
 """Checks this machine before a run does: versions, devices, memory, disk, sandbox, hub and servers, each with its cure.
 
     python doctor.py                                       # all of it, in half a minute
-    python doctor.py --config configs/distill_gsm8k.yaml   # and the servers that a config names
+    python doctor.py --config configs/distill_gsm8k.yaml   # and the servers and web tools that a config names
 
 It needs nothing but Python, so that it tells what is missing or broken. The versions that Rematch is tested with are
 the pins of requirements*.txt. `ok` is fine, `warn` works with less, `FAIL` has to be fixed; below it stands how.
@@ -47,6 +47,7 @@ IMPORTED = (
 IMPORT_SECONDS = 180.0  # a first import on a cold disk
 SLOW = f"no end after {IMPORT_SECONDS:.0f} s"
 PROBE_SECONDS = 5.0
+SITE = "https://example.com"  # asked where a config has web tools
 GB = 1e9
 LEAST_MEMORY, LEAST_DISK = 4 * GB, 10 * GB  # the tests and demos; a language model's cache and checkpoints
 
@@ -81,7 +82,7 @@ class Finding(NamedTuple):
 def main() -> int:
     """Prints every finding as it is made. Returns 1 if something failed."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--config", type=Path, metavar="FILE", help="also ask the servers that this config names")
+    options.add_argument("--config", type=Path, metavar="FILE", help="also check the servers and web tools it names")
     args = options.parse_args()
     if args.config and not args.config.is_file():
         raise ConfigError(f"--config {args.config}: there is no such file; give the YAML file of a task")
@@ -97,9 +98,9 @@ def main() -> int:
 
 def findings(config: Path | None) -> Iterator[Finding]:
     """Yields all findings; what a check itself stumbles over is one, too."""
-    named = functools.wraps(servers)(lambda: servers(config))
+    named = [functools.wraps(check)(functools.partial(check, config)) for check in (servers, web)]
     checks: list[Callable[[], Iterator[Finding]]] = [
-        python, packages, imports_and_devices, memory, disk, sandbox, hub, named,
+        python, packages, imports_and_devices, memory, disk, sandbox, hub, *named,
     ]  # fmt: skip
     for check in checks:
         try:
@@ -313,15 +314,11 @@ def servers(config: Path | None) -> Iterator[Finding]:
     found: list[tuple[str, str, str | None]] = []
     if config:
         try:
-            import yaml
+            found = list(_endpoints(_tree_of(config)))
         except ImportError:
             fix = "install requirements-cpu.txt first"
             yield Finding("servers", WARN, f"{config} cannot be read without PyYAML", fix)
             return
-        try:
-            found = list(_endpoints(yaml.safe_load(config.read_text(encoding="utf-8"))))
-        except yaml.YAMLError as error:
-            raise ConfigError(f"--config {config}: {first_line(error)}; correct it") from error
     elif os.environ.get("OPENAI_BASE_URL"):
         found = [(os.environ["OPENAI_BASE_URL"].partition("?")[0], "models", "OPENAI_API_KEY")]
     for address, asked, variable in dict.fromkeys(found):
@@ -340,6 +337,37 @@ def servers(config: Path | None) -> Iterator[Finding]:
             )
         else:
             yield Finding("servers", OK if status < 400 else WARN, f"{address} answers (status {status})")
+
+
+def web(config: Path | None) -> Iterator[Finding]:
+    """Checks what the web tools of a config need: packages and the internet, or a folder of documents."""
+    try:
+        tools = (_tree_of(config) or {}).get("tools") if config else None
+    except ImportError:
+        return  # `servers` has said it
+    if not isinstance(tools, dict) or not any(str(name).startswith("web.") for name in tools.get("names") or ()):
+        return
+    if folder := (tools.get("web") or {}).get("folder"):
+        is_there = Path(folder).expanduser().is_dir()
+        fix = "" if is_there else "correct tools.web.folder: it names a folder of .txt, .md and .html files"
+        yield Finding("web", OK if is_there else FAIL, f"documents in {folder}{'' if is_there else ': not there'}", fix)
+        return
+    pinned = PIN.findall((ROOT / "requirements-web.txt").read_text(encoding="utf-8"))
+    if missing := [name for name, _ in pinned if _version(name) is None]:
+        yield Finding("web", FAIL, f"{', '.join(missing)}: not installed", "pip install -r requirements-web.txt")
+    status, said = _ask(SITE)
+    fix = "" if status else "connect, or take documents of your own: tools.web.folder=DIR"
+    yield Finding("web", OK if status else FAIL, f"{SITE} {'answers' if status else f'does not answer ({said})'}", fix)
+
+
+def _tree_of(config: Path) -> Any:
+    """Returns a config as nested dicts. Raises ConfigError where it is no YAML, ImportError without PyYAML."""
+    import yaml
+
+    try:
+        return yaml.safe_load(config.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise ConfigError(f"--config {config}: {first_line(error)}; correct it") from error
 
 
 def _endpoints(tree: Any) -> Iterator[tuple[str, str, str | None]]:

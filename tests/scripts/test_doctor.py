@@ -155,6 +155,26 @@ def test_the_servers_of_a_config(monkeypatch, tmp_path):
         list(doctor.servers(tmp_path / "c.yaml"))
 
 
+def test_the_web_tools_of_a_config(monkeypatch, tmp_path):
+    config = tmp_path / "c.yaml"
+
+    def told(tools):
+        config.write_text(tools)
+        return [(finding.status, finding.found, finding.fix) for finding in doctor.web(config)]
+
+    assert told("tools: {names: [python.run]}") == told("seed: 1") == list(doctor.web(None)) == []
+    assert told(f"tools: {{names: [web.fetch], web: {{folder: {tmp_path}}}}}")[0][0] == "ok"
+    [(status, found, fix)] = told(f"tools: {{names: [web.fetch], web: {{folder: {tmp_path}/nowhere}}}}")
+    assert status == "FAIL" and "nowhere: not there" in found and "tools.web.folder" in fix
+    monkeypatch.setattr(doctor, "_version", lambda name: None if name == "ddgs" else "1")
+    with stand_in("k") as site:
+        monkeypatch.setattr(doctor, "SITE", site.url)
+        packages, internet = told("tools: {names: [web.search]}")
+        assert packages == ("FAIL", "ddgs: not installed", "pip install -r requirements-web.txt")
+        assert internet == ("ok", f"{site.url} answers", "")
+    assert "does not answer (" in told("tools: {names: [web.search]}")[1][1]
+
+
 def test_a_place_that_cannot_be_written(monkeypatch):
     monkeypatch.setenv("HF_HOME", "/proc/nowhere")
     found = [finding for finding in doctor.disk() if finding.status == "FAIL"]
