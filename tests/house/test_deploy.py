@@ -10,10 +10,13 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
+import urllib.request
 from pathlib import Path
 
 import pytest
 import yaml
+from helpers.ports import free_port
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -137,7 +140,78 @@ def test_a_slurm_job_whose_time_is_over_saves_and_is_queued_again(cluster):
     assert (cluster / "told.txt").read_text().splitlines()[1:] == ["saved", "scontrol requeue 12"]
 
 
-@pytest.mark.parametrize("script", ["sky.sh", "slurm.sh"])
+VLLM = """
+import http.server, os, sys
+with open("told.txt", "a") as file:
+    print("vllm", os.environ["CUDA_VISIBLE_DEVICES"], *sys.argv[1:], file=file)
+if os.path.exists("broken"):
+    sys.exit("no such model")
+class Healthy(http.server.SimpleHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200 if self.path == "/health" else 404)
+        self.end_headers()
+http.server.HTTPServer(("127.0.0.1", int(sys.argv[sys.argv.index("--port") + 1])), Healthy).serve_forever()
+"""
+
+
+def with_vllm(cluster, *words, config="configs/gsm8k.yaml", gpus=4, port=0):
+    """Runs deploy/vllm.sh in that folder, whose Python is the real one, with a server that has no model."""
+    for name in ("lib", "configs", "judge", "engine", "reward_function.py"):
+        (cluster / name).symlink_to(ROOT / name)
+    (cluster / "server.py").write_text(VLLM)
+    (cluster / ".venv/bin/python").write_text(f'#!/usr/bin/env bash\nexec {sys.executable} "$@"\n')
+    (cluster / "bin/vllm").write_text(f'#!/usr/bin/env bash\nexec {sys.executable} server.py "$@"\n')
+    (cluster / "bin/vllm").chmod(0o755)
+    environment = {**os.environ, "GPUS": str(gpus), "PORT": str(port or free_port()), "VLLM": "bin/vllm"}
+    command = [DEPLOY / "vllm.sh", config, *words]
+    return environment["PORT"], subprocess.Popen(
+        command, cwd=cluster, env=environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+    )
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_one_server_and_trainers_on_the_other_cards(cluster, code):
+    (cluster / "code").write_text(str(code))
+    port, job = with_vllm(cluster, "train.alpha=5")
+    assert job.wait(120) == code, job.stderr.read()
+    server, trainers = (cluster / "told.txt").read_text().splitlines()
+    assert server == (
+        f"vllm 0 serve Qwen/Qwen3-0.6B --served-model-name base --host 127.0.0.1 --port {port} --dtype bfloat16 "
+        "--generation-config vllm --logprobs-mode processed_logprobs --enable-lora --max-loras 1 --max-cpu-loras 4 "
+        "--max-lora-rank 16 --max-model-len 2560"
+    )
+    assert trainers == (
+        "torchrun --standalone --nproc_per_node 3 train.py --config configs/gsm8k.yaml --resume train.alpha=5 "
+        f"generation.engine=vllm generation.vllm.url=http://127.0.0.1:{port}"
+    )
+    with pytest.raises(OSError):
+        urllib.request.urlopen(f"http://127.0.0.1:{port}/health")  # the server has ended
+
+
+def test_trainers_next_to_a_server_save_when_they_are_told_to_leave(cluster):
+    (cluster / "slow").touch()
+    _, job = with_vllm(cluster)
+    while not (cluster / "begun").exists():
+        assert job.poll() is None, job.stderr.read()
+        time.sleep(0.05)
+    job.send_signal(signal.SIGTERM)
+    assert job.wait(60) == 1
+    assert (cluster / "told.txt").read_text().splitlines()[2:] == ["saved"]
+
+
+def test_a_server_that_does_not_start_and_a_config_that_it_cannot_serve_are_named(cluster):
+    (cluster / "broken").touch()
+    _, job = with_vllm(cluster)
+    assert job.wait(120) == 1 and job.stderr.read().endswith("vllm-server.log ends with:\nno such model\n")
+    command = [DEPLOY / "vllm.sh", "configs/gsm8k.yaml", "model.load_in_4bit=true"]
+    refused = subprocess.run(command, cwd=cluster, env={**os.environ, "GPUS": "2"}, capture_output=True, text=True)
+    assert refused.returncode == 1 and "weights than those of 4 bits" in refused.stderr
+    alone = subprocess.run(command, cwd=cluster, env={**os.environ, "GPUS": "1"}, capture_output=True, text=True)
+    assert alone.returncode == 2 and "got 1 card, expected 2 or more" in alone.stderr
+    assert len((cluster / "told.txt").read_text().splitlines()) == 1
+
+
+@pytest.mark.parametrize("script", ["sky.sh", "slurm.sh", "vllm.sh"])
 def test_without_a_config_they_say_what_they_need(script):
     result = subprocess.run([DEPLOY / script, "nowhere.yaml"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
     assert result.returncode == 2 and "got 'nowhere.yaml', expected a config" in result.stderr
