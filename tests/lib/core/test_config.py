@@ -1,6 +1,7 @@
 import re
 import resource
 import runpy
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -526,6 +527,16 @@ def test_a_config_of_another_script_is_told_only_where_that_knows_all_keys(tmp_p
 
 
 # -- what is shipped
+
+
+def test_the_recipes_for_other_models_are_valid():
+    text = (ROOT / "docs/gpu.md").read_text(encoding="utf-8").replace("\\\n", "")
+    recipes = [shlex.split(line)[4:] for line in text.splitlines() if "run_name=score-" in line]
+    configs = [load(ScoreConfig, ROOT / "configs/gsm8k.yaml", overrides) for overrides in recipes]
+    assert [config.model.name for config in configs] == [
+        "Qwen/Qwen2.5-0.5B-Instruct", "meta-llama/Llama-3.2-1B-Instruct",
+    ]  # fmt: skip
+    assert [config.model.chat_template_kwargs for config in configs] == [{}, {"date_string": "26 Jul 2024"}]
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
