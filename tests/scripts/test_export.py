@@ -247,6 +247,31 @@ def test_two_attempts_has_the_prompts_of_any_run():
         assert asked[1][1]["content"] == seen
 
 
+@pytest.mark.skipif(importlib.util.find_spec("lm_eval") is None, reason="lm-eval is not installed")
+def test_lm_eval_measures_what_was_merged(inside, tmp_path, capsys):  # noqa: F811
+    """The command of docs/running.md, with another model and four rows: it reads what chat.py reads."""
+    task = yaml.safe_load((ROOT / "configs/lm_eval/rows.yaml").read_text())
+    task["dataset_kwargs"]["data_files"]["test"] = str(Path("rows.jsonl").resolve())
+    (tmp_path / "rows.yaml").write_text(yaml.safe_dump(task))
+    words = ["run", "--model", "hf", "--model_args", "pretrained=merged,dtype=float32", "--tasks", "rows",
+             "--include_path", tmp_path, "--apply_chat_template", "--batch_size", "8", "--limit", "4",
+             "--output_path", tmp_path / "out", "--device", "cpu", "--log_samples"]  # fmt: skip
+    subprocess.run([sys.executable, "-m", "lm_eval", *map(str, words)], check=True, timeout=600, capture_output=True)
+    (file,) = (tmp_path / "out").rglob("results_*.json")
+    (texts,) = (tmp_path / "out").rglob("samples_*.jsonl")
+    rows = rows_in(texts)
+    assert len(rows) == 4
+    assert json.loads(file.read_text())["results"]["rows"]["exact_match,answer"] == pytest.approx(
+        sum(row["exact_match"] for row in rows) / 4
+    )
+    for row in rows:
+        capsys.readouterr()
+        assert call(chat, "merged", "--once", row["doc"]["question"]) == 0
+        first = json.loads(capsys.readouterr().out)["model"][0]["text"]
+        answer, of_chat = (re.sub(r"<[^>]+>", "", text) for text in (row["resps"][0][0], first))  # it drops tags
+        assert answer.startswith(of_chat)
+
+
 @contextlib.contextmanager
 def served(*command, url):
     """A server that is up within two minutes, and killed."""
