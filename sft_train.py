@@ -59,6 +59,7 @@ def main() -> int:
     source, train, held_out, notes = load_chats(config.dataset, config.prompts.system)
     from lib.core.console import Screen
     from lib.run.distributed import interrupted
+    from lib.run.model_card import trained_in
 
     is_main = int(os.environ.get("RANK", 0)) == 0
     screen = Screen(is_main)
@@ -76,6 +77,7 @@ def main() -> int:
         encode = partial(examples_of, model=model, tokenizer=tokenizer, config=config, screen=screen)
         examples, held_out = encode("to train on", train), encode("held out", held_out)
         teach_to_stop(model, tokenizer, examples, screen)
+        screen.say(str(trained_in(model)))
         trainer = make_trainer(config, model, tokenizer, examples, held_out)
         watch = Watch(sft_checks(math.log(len(tokenizer))))
         fingerprint = fingerprint_of(examples, held_out)

@@ -68,7 +68,7 @@ class Trained:
     obstacles: dict[str, str]  # families whose effect no weights can have, with the reason
 
     def __str__(self) -> str:
-        parts = {"by PEFT": self.count - sum(self.families.values()), **self.families}
+        parts = {"by PEFT or of the base": self.count - sum(self.families.values()), **self.families}
         return f"{self.count:,} numbers are trained: {', '.join(f'{n:,} {name}' for name, n in parts.items() if n)}"
 
 
