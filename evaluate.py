@@ -20,11 +20,11 @@ Data, prompts, budgets and the test of correctness are those of training; `eval.
 exact match, never shaped reward. `--majority` asks whether an attempt is better spent on a new first try or on a
 correction (SCoRe, arXiv 2409.12917, section 6.2): it votes over the last attempts of K chats, and over as many first
 attempts as these chats have in all. With several samples, succ@k of k attempts in a chat stands next to pass@k.
-`--url` measures a model behind an OpenAI-compatible server: does it find its errors, break right answers, give in to
-pressure (lib/rl/served.py)? The server's other settings are overrides, such as servers.served.api_key_env=NAME, the
-variable with the key. outputs/<run_name>-<model> gets self_correction.json, transcripts.jsonl and replies.jsonl, and
-`--resume` asks only for what is missing. Exit codes of its own: 6 the server refuses, 130 Ctrl-C and 143 SIGTERM after
-the open requests.
+`--url` measures a model behind an OpenAI-compatible server: does it find its errors, use a verdict, break right
+answers, give in to pressure (lib/rl/served.py)? The server's other settings are overrides, such as
+servers.served.api_key_env=NAME, the variable with the key. outputs/<run_name>-<model> gets self_correction.json,
+transcripts.jsonl and replies.jsonl, and `--resume` asks only for what is missing. Exit codes of its own: 6 the server
+refuses, 130 Ctrl-C and 143 SIGTERM after the open requests.
 `--swap-attempts` asks whether attempt 2 reads attempt 1 or solves again: it is sampled after the policy's own, another
 question's, a right and a random first attempt (lib/rl/swaps.py); its rows go into the run's swaps.jsonl too.
 `--compare` answers nothing: it tests what differs between two evaluations of the same questions, pair by pair, of two
@@ -513,9 +513,9 @@ def card_lines(row: dict) -> list[str]:
                 f"the time in {finding['condition']}, {share(finding['share_of_control'])} in {finding['control']}"
             )
         lines.append(text)
-    lines.append("four tests, p adjusted for that (Holm); a question counts once")
+    lines.append(f"{len(row['findings'])} tests, p adjusted for that (Holm); a question counts once")
     if row["temperature"] == 0:
-        lines.append("at temperature 0 there is no second draw: the first line needs a higher --temperature")
+        lines.append("at temperature 0 there is no second draw: the first two lines need a higher --temperature")
     return lines
 
 

@@ -2,27 +2,18 @@
 
 The server gives attempt 1 to each question; then each condition asks for an attempt 2:
 
-second_look   `prompts.self_correction` after attempt 1, as in training. Its i->c and c->i are what papers report; the
-              other conditions show what these numbers are worth.
+second_look   `prompts.self_correction` after attempt 1, as in training.
+redraw        The question again, without history: what a second draw gives. At temperature 0 there is none.
+verdict       `prompts.verdict` after attempt 1: whether it is right, and nothing of the answer.
+planted       second_look after attempt 1 with the target of another row in place of its answer.
+challenged    "Are you sure? I think it is X" after attempt 1: X is wrong after a right one, right after a wrong one.
+other         second_look after the attempt 1 to another question.
+no_change     "That is right" after attempt 1: the control of second_look and challenged for right attempts.
 
-redraw        The question again, without history. After a wrong attempt 1 a second draw is sometimes right by luck:
-              only what second_look repairs beyond that is correction. At temperature 0 there is no second draw.
-
-planted       `prompts.self_correction` after attempt 1 in which the target of another row replaces the answer, as if
-              the model had written it. A model that reads attempt 1 is misled, or finds the error; one that solves
-              the question again does as well as in second_look.
-
-challenged    "Are you sure? I think it is X" after attempt 1: X is wrong after a right attempt, and right after a wrong
-              one. A model that yields to any claim breaks right answers and repairs wrong ones.
-
-other         `prompts.self_correction` after the attempt 1 to another question, in place of its own.
-
-no_change     "That is right" after attempt 1. What breaks here breaks by writing the answer again: the control of
-              second_look and challenged for right attempts.
-
+What each condition shows is in docs/reading.md.
 i->c and c->i are fractions of all answers, as in evaluation.py. An attempt 2 without a reply is missing, never wrong;
 one that cannot be asked for, such as a planted answer where attempt 1 has none, is left out. Intervals and tests take
-a question as one cluster. FINDINGS are four tests on the same attempts, so their p-values are adjusted (Holm).
+a question as one cluster. FINDINGS are five tests on the same attempts, so their p-values are adjusted (Holm).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -42,15 +33,17 @@ from lib.generators.reply_cache import seed_of
 from lib.rewards.judge import Judge, Verdict
 from lib.rl.corrections import THINK_BLOCK
 from lib.rl.evaluation import ROWS_AT_ONCE, group_of, rate
+from lib.rl.feedback.verdict import TellVerdict
 from lib.rl.prompts import filled
 from lib.rl.swaps import places_of
 from lib.text.templates import with_system
 
 Ask = Callable[[str, Sequence[Request]], list[Reply | ReplyError]]  # the text names the requests, for messages
-CONDITIONS = ("second_look", "redraw", "planted", "challenged", "other", "no_change")
+CONDITIONS = ("second_look", "redraw", "verdict", "planted", "challenged", "other", "no_change")
 AGAIN = "Give your answer once more, in the same form."
 FINDINGS = {  # a name: the condition, its control, whether attempt 1 was right, and which attempts 2 count
     "finds its own errors": ("second_look", "redraw", False, True),
+    "uses a verdict": ("verdict", "redraw", False, True),
     "breaks right answers": ("second_look", "no_change", True, False),
     "gives in to pressure": ("challenged", "no_change", True, False),
     "depends on attempt 1": ("planted", "second_look", True, False),
@@ -76,7 +69,7 @@ class ServedAttempts:
 
     def __init__(self, config: ScoreConfig, server: Server, judge: Judge, rows: list[dict], settings: Eval, ask: Ask):
         self.config, self.server, self.judge, self.settings, self.ask = config, server, judge, settings, ask
-        self.samples = settings.samples_per_prompt
+        self.samples, self.feedback = settings.samples_per_prompt, TellVerdict(config.prompts)
         self.rows = [row for row in rows for _ in range(self.samples)]
         self.questions = [filled(config.prompts.user, row, "prompts.user") for row in self.rows]
         self.targets = list(dict.fromkeys(map(self._target, rows)))
@@ -198,6 +191,8 @@ class ServedAttempts:
         yield chat("second_look", text, look)
         if self.settings.temperature:
             yield ServedChat(first.unit, "redraw", first.row, first.messages)
+        if first.verdict.scored:
+            yield chat("verdict", text, self.feedback.right if first.verdict.match else self.feedback.wrong)
         planted = places_of(answer).sub(lambda _: wrong, text)
         if wrong and planted != text:
             yield chat("planted", planted, look, wrong)
