@@ -145,6 +145,7 @@ data: setup ## build every data set that ships, byte for byte, by seeds; SHIPPED
 	@$(RUN_PYTHON) data/build_arithmetic.py --out $(SHIPPED)/arithmetic
 	@$(RUN_PYTHON) data/build_crossword.py --out $(SHIPPED)/crossword
 	@$(RUN_PYTHON) data/build_code_tasks.py --out $(SHIPPED)/code_tasks.jsonl
+	@$(RUN_PYTHON) data/build_self_check.py --out $(SHIPPED)/self_check
 
 test: setup ## run the tests
 	@$(VENV)/bin/python -m pytest -n logical

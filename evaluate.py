@@ -438,7 +438,7 @@ def served_model(config: ScoreConfig, args: argparse.Namespace) -> int:
         log.write_config(dump(config), now=False)  # a server that refuses leaves no run behind
         ask = partial(ask_server, server, kept, interrupts, log, screen)
         attempts = ServedAttempts(config, server, judge, rows, settings, ask)
-        for line in attempts.planned():
+        for line in planned(attempts):
             screen.say(line)
         try:
             chats = attempts.run()
@@ -452,9 +452,28 @@ def served_model(config: ScoreConfig, args: argparse.Namespace) -> int:
     screen.heading(f"{server.model} at {address(server)}")
     screen.say("\n".join(card_lines(row)))
     if row["failures"]:
-        screen.warn(f"{row['failures']} requests got no reply, see `error` in transcripts.jsonl; --resume asks again")
+        screen.warn(
+            f"{row['failures']} requests got no reply, or one that could not be judged: see `error` in "
+            "transcripts.jsonl; --resume tries again"
+        )
     screen.say(f"{folder}: {spent([kept], server)}")
     return FINISHED
+
+
+def planned(attempts: Any) -> list[str]:
+    """Returns lines on the most requests, tokens and cost of ServedAttempts."""
+    from lib.generators.openai import described as description_of
+    from lib.rl.served import CONDITIONS
+
+    units, later, (first, second), server = len(attempts.rows), len(CONDITIONS), attempts.budgets, attempts.server
+    most = units * (2 * first + (later - 1) * second)
+    lines = [
+        f"planned: at most {units * (1 + later):,} requests to {description_of(server)}",
+        f"{units:,} times attempt 1, and {later} times attempt 2 after each; at most {most:,} tokens written",
+    ]
+    if server.prices[1]:
+        lines.append(f"that would cost at most {server.cost(0, most):.2f}, prompts not counted")
+    return lines
 
 
 def ask_server(
@@ -496,14 +515,19 @@ def ask_server(
 
 
 def card_lines(row: dict) -> list[str]:
-    """Formats a card of self_correction.json: a table of the conditions, and a line for each finding."""
+    """Formats a card of self_correction.json: tables of the conditions and by task, and a line for each finding."""
     keys = ["acc_attempt1", "acc_attempt2", "i_to_c", "c_to_i"]
     table = [
         (f"{name:11} {numbers['n']:6} {numbers['missing']:8} {numbers['left_out']:9}", numbers, keys)
         for name, numbers in row["conditions"].items()
     ]
     header = [f"{'':11} {'n':>6} {'missing':>8} {'left out':>9}", "attempt 1", "attempt 2", "i->c", "c->i"]
-    lines = [*eval_tables.aligned(header, table), eval_tables.LEGEND, ""]
+    lines = eval_tables.aligned(header, table)
+    for column, values in row["parts"].items():
+        lines += ["", f"second_look by {column}"]
+        parts = [(f"{name:11} {numbers['n']:6}", numbers, keys) for name, numbers in values.items()]
+        lines += eval_tables.aligned([f"{'':11} {'n':>6}", *header[1:]], parts)
+    lines += [eval_tables.LEGEND, ""]
     for name, finding in row["findings"].items():
         text = f"{name}: {finding['answer']}"
         if finding["n"]:

@@ -344,7 +344,7 @@ class GspoRun:
     def _measure_step(self, games: list[Game], credit: Credit, row: dict[str, Any]) -> None:
         """Adds the metrics of a step's answers, over all processes, without retries."""
         thinking, tokenizer, judged = self.config.generation.thinking, self.task.tokenizer, self.task.prompts.judged
-        formats = [self.task.judge.format_of(game.group.prompt.row) for game in games]
+        formats = [self.task.judge.judge_of(game.group.prompt.row).format for game in games]
         answers = [
             numbers_of(answer, thinking, tokenizer)
             | form_of(format, judged(answer.text), answer.verdict.well_formed, answer.verdict.match)

@@ -208,9 +208,9 @@ class Judge:
         readers = (self._extractor, *(registry.extractors.get(name) for name in registry.LENIENT))
         return any(self._match(read(text), answer) for read in readers)
 
-    def format_of(self, row: Mapping[str, Any]) -> str:
-        """Returns the declared format of answers to a row."""
-        return self.format
+    def judge_of(self, row: Mapping[str, Any]) -> "Judge":
+        """Returns the judge of a row's task."""
+        return self
 
     @property
     def begin(self) -> Callable[[str, dict], None] | None:

@@ -78,7 +78,8 @@ class JudgeByTask(Judge):
             f"known: {tasks}: add it"
         )
 
-    def _of(self, row: Mapping[str, Any]) -> Judge:
+    def judge_of(self, row: Mapping[str, Any]) -> Judge:
+        """Returns the judge of a row's task. Raises ConfigError where it names none that has a reward."""
         return self._judges[self._task_of(row)]
 
     def _each(self, rows: Sequence[Mapping[str, Any]], ask: Callable[[Judge, list[int]], list[T]]) -> list[T]:
@@ -91,21 +92,17 @@ class JudgeByTask(Judge):
             results |= dict(zip(positions, ask(self._judges[task], positions), strict=True))
         return [results[index] for index in range(len(rows))]
 
-    def format_of(self, row: Mapping[str, Any]) -> str:
-        """Returns the declared format of answers to a row."""
-        return self._of(row).format
-
     def answer_of(self, row: Mapping[str, Any]) -> str:
         """Returns the right answer of a row, as extracted for comparison."""
-        return self._of(row).answer_of(row)
+        return self.judge_of(row).answer_of(row)
 
     def secrets(self, row: Mapping[str, Any]) -> list[str]:
         """Returns the right answer of a row, both as written and as extracted for comparison; [] where tests decide."""
-        return self._of(row).secrets(row)
+        return self.judge_of(row).secrets(row)
 
     def reveals(self, text: str, row: Mapping[str, Any]) -> bool:
         """True if `text` gives away the right answer of a row."""
-        return self._of(row).reveals(text, row)
+        return self.judge_of(row).reveals(text, row)
 
     @property
     def begin(self) -> Callable[[str, dict], None] | None:

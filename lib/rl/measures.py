@@ -37,7 +37,7 @@ def metrics_of(trees: list[Group], credit: Credit, judge: Judge, config: ScoreCo
             chats[number] = [*before, answer] if node.is_attempt else before
         if node.turn == 1 and node.group.is_context and has_policy_answers:
             continue
-        format = judge.format_of(node.group.prompt.row)
+        format = judge.judge_of(node.group.prompt.row).format
         solved |= {(node.name, node.tree)} if any(node.group.matches) else set()
         for number, answer in zip(node.numbers, node.group.answers, strict=True):
             numbers = numbers_of(answer)

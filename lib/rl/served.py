@@ -10,10 +10,10 @@ challenged    "Are you sure? I think it is X" after attempt 1: X is wrong after 
 other         second_look after the attempt 1 to another question.
 no_change     "That is right" after attempt 1: the control of second_look and challenged for right attempts.
 
-What each condition shows is in docs/reading.md.
-i->c and c->i are fractions of all answers, as in evaluation.py. An attempt 2 without a reply is missing, never wrong;
-one that cannot be asked for, such as a planted answer where attempt 1 has none, is left out. Intervals and tests take
-a question as one cluster. FINDINGS are five tests on the same attempts, so their p-values are adjusted (Holm).
+What each shows is in docs/reading.md. i->c and c->i are fractions of all answers, as in evaluation.py. An attempt 2
+without a reply or a verdict is missing, never wrong; one that cannot be asked for, such as a planted answer where
+attempt 1 has none, is left out. Intervals and tests take a question as one cluster. FINDINGS are five tests on the same
+attempts, so their p-values are adjusted (Holm).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -27,10 +27,10 @@ from lib.core import stats
 from lib.core.config import Eval, ScoreConfig, Server
 from lib.core.errors import ApiError
 from lib.core.interrupts import give_way
-from lib.generators.openai import described
 from lib.generators.protocol import Reply, ReplyError, Request
 from lib.generators.reply_cache import seed_of
 from lib.rewards.judge import Judge, Verdict
+from lib.rewards.routing import TASK
 from lib.rl.corrections import THINK_BLOCK
 from lib.rl.evaluation import ROWS_AT_ONCE, group_of, rate
 from lib.rl.feedback.verdict import TellVerdict
@@ -41,6 +41,8 @@ from lib.text.templates import with_system
 Ask = Callable[[str, Sequence[Request]], list[Reply | ReplyError]]  # the text names the requests, for messages
 CONDITIONS = ("second_look", "redraw", "verdict", "planted", "challenged", "other", "no_change")
 AGAIN = "Give your answer once more, in the same form."
+PARTS = TASK, "step"  # columns; second_look is also reported by their values, if there are at most MOST_PARTS
+MOST_PARTS = 12
 FINDINGS = {  # a name: the condition, its control, whether attempt 1 was right, and which attempts 2 count
     "finds its own errors": ("second_look", "redraw", False, True),
     "uses a verdict": ("verdict", "redraw", False, True),
@@ -61,7 +63,7 @@ class ServedChat:
     claim: str = ""  # the answer that was planted or claimed
     outcome: Reply | ReplyError | None = None
     text: str = ""  # of the reply, as it is judged
-    verdict: Verdict | None = None  # None: there is no reply
+    verdict: Verdict | None = None  # None: no reply, or one that cannot be judged
 
 
 class ServedAttempts:
@@ -72,16 +74,9 @@ class ServedAttempts:
         self.samples, self.feedback = settings.samples_per_prompt, TellVerdict(config.prompts)
         self.rows = [row for row in rows for _ in range(self.samples)]
         self.questions = [filled(config.prompts.user, row, "prompts.user") for row in self.rows]
-        self.targets = list(dict.fromkeys(map(self._target, rows)))
-
-    def planned(self) -> Iterator[str]:
-        """Yields lines on the most requests, tokens and cost."""
-        units, later, (first, second) = len(self.rows), len(CONDITIONS), self._budgets
-        most = units * (2 * first + (later - 1) * second)
-        yield f"planned: at most {units * (1 + later):,} requests to {described(self.server)}"
-        yield f"{units:,} times attempt 1, and {later} times attempt 2 after each; at most {most:,} tokens written"
-        if self.server.prices[1]:
-            yield f"that would cost at most {self.server.cost(0, most):.2f}, prompts not counted"
+        self.targets: dict[Any, dict[str, None]] = {}  # by task
+        for row in rows:
+            self.targets.setdefault(row.get(TASK), {})[self._target(row)] = None
 
     def run(self) -> list[ServedChat]:
         """Returns all chats, first attempts first. Raises ApiError if no attempt 1 got a reply."""
@@ -107,42 +102,51 @@ class ServedAttempts:
         """Yields a row for each chat."""
         for chat in chats:
             row: dict[str, Any] = {"question": chat.unit // self.samples, "sample": chat.unit % self.samples}
+            row |= {name: chat.row[name] for name in PARTS if chat.row.get(name) is not None}
             row |= {"condition": chat.condition, "claim": chat.claim, "target": self._target(chat.row)}
             if chat.verdict and isinstance(chat.outcome, Reply):
                 row["messages"] = [*chat.messages, {"role": "assistant", "content": chat.text}]
                 row |= {"answer": chat.verdict.answer, "match": chat.verdict.match, "malformed": chat.verdict.malformed}
-                row |= {"scored": chat.verdict.scored, "usage": chat.outcome.usage.as_dict()}
+                row["reply"] = chat.outcome.as_dict()
             else:
                 row |= {"messages": chat.messages, "error": str(chat.outcome)}
             yield row
 
     def card(self, chats: list[ServedChat]) -> dict[str, Any]:
-        """Returns the numbers of each condition, and the findings."""
+        """Returns the numbers of each condition, those of second_look by PARTS, and the findings."""
         group = group_of(self.questions)
         verdicts = {(chat.condition, chat.unit): chat.verdict for chat in chats}
         units, names = range(len(group)), ("attempt1", *CONDITIONS)
         matches = {name: [getattr(verdicts.get((name, unit)), "match", np.nan) for unit in units] for name in names}
         right = {name: np.array(values, dtype=float) for name, values in matches.items()}
+
+        def numbers(name: str, chosen: np.ndarray) -> dict[str, Any]:
+            there = chosen & ~np.isnan(right[name])
+            one, two, clusters = right["attempt1"][there], right[name][there], group[there]
+            rates = rate("acc_attempt1", one, clusters) | rate("acc_attempt2", two, clusters)
+            rates |= rate("i_to_c", (1 - one) * two, clusters) | rate("c_to_i", one * (1 - two), clusters)
+            return {"n": int(there.sum())} | rates
+
         conditions = {}
         for name in CONDITIONS:
-            there = ~np.isnan(right[name])
-            one, two, clusters = right["attempt1"][there], right[name][there], group[there]
             skipped = sum(verdicts["attempt1", unit] is not None and (name, unit) not in verdicts for unit in units)
-            numbers = {"n": int(there.sum()), "missing": int((~there).sum()) - skipped, "left_out": skipped}
-            numbers |= rate("acc_attempt1", one, clusters) | rate("acc_attempt2", two, clusters)
-            numbers |= rate("i_to_c", (1 - one) * two, clusters) | rate("c_to_i", one * (1 - two), clusters)
-            conditions[name] = numbers
+            conditions[name] = numbers(name, group >= 0)
+            conditions[name] |= {"missing": len(group) - conditions[name]["n"] - skipped, "left_out": skipped}
+        parts = {}
+        for column in PARTS:
+            labels = np.array([str(row.get(column)) for row in self.rows])
+            if 1 < len(names := sorted(set(labels))) <= MOST_PARTS:
+                parts[column] = {name: numbers("second_look", labels == name) for name in names}
         findings = {name: _finding(right, group, *test) for name, test in FINDINGS.items()}
         for finding, p in zip(findings.values(), stats.holm([one["p"] for one in findings.values()]), strict=True):
             word = "yes" if finding["n"] and finding["difference"] > 0 else "the opposite"
             finding |= {"p_holm": p, "answer": word if p < 0.05 else "no sign" if finding["n"] else "not measured"}
         failures = sum(isinstance(chat.outcome, ReplyError) for chat in chats)
-        unscored = sum(chat.verdict is not None and not chat.verdict.scored for chat in chats)
-        about = {"attempts": len(group), "prompts": int(group.max()) + 1, "failures": failures, "unscored": unscored}
-        return about | {"conditions": conditions, "findings": findings}
+        about = {"attempts": len(group), "prompts": int(group.max()) + 1, "failures": failures}
+        return about | {"conditions": conditions, "parts": parts, "findings": findings}
 
     @property
-    def _budgets(self) -> tuple[int, int]:
+    def budgets(self) -> tuple[int, int]:
         """Returns the most tokens of attempt 1 and of attempt 2."""
         generation, thinking = self.config.generation, self.server.thinking.budget_tokens
         return generation.max_new_tokens_attempt1 + thinking, generation.max_new_tokens_attempt2 + thinking
@@ -150,10 +154,9 @@ class ServedAttempts:
     def _answer(self, what: str, chats: list[ServedChat]) -> None:
         """Gets the replies to the chats, and judges them."""
         thinking, temperature = self.server.thinking, self.settings.temperature
-        first, second = self._budgets
-        budgets = {"attempt1": first, "redraw": first}
+        first, second = self.budgets
         requests = [
-            Request(chat.messages, budgets.get(chat.condition, second), temperature,
+            Request(chat.messages, first if chat.condition in ("attempt1", "redraw") else second, temperature,
                     seed_of(self.settings.seed, chat.unit, chat.condition))
             for chat in chats
         ]  # fmt: skip
@@ -162,10 +165,13 @@ class ServedAttempts:
             if isinstance(outcome, Reply):
                 chat.text = outcome.written(*thinking.tags)
         answered = [(chat, chat.outcome) for chat in chats if isinstance(chat.outcome, Reply)]
-        is_whole = [reply.finished and reply.reasoning_ended for _, reply in answered]
-        verdicts = self._judged([chat for chat, _ in answered], [chat.text for chat, _ in answered], is_whole)
+        whole = [reply.finished and reply.reasoning_ended for _, reply in answered]
+        verdicts = self._judged([chat for chat, _ in answered], [chat.text for chat, _ in answered], whole)
         for (chat, _), verdict in zip(answered, verdicts, strict=True):
-            chat.verdict = verdict
+            if verdict.scored:
+                chat.verdict = verdict
+            else:
+                chat.outcome = ReplyError("unjudged", verdict.about)
 
     def _judged(self, chats: list[ServedChat], texts: list[str], is_whole: list[bool]) -> list[Verdict]:
         verdicts: list[Verdict] = []
@@ -179,7 +185,8 @@ class ServedAttempts:
     def _follow_ups(self, first: ServedChat, firsts: list[ServedChat]) -> Iterator[ServedChat]:
         """Yields the chats that ask for attempt 2 after an attempt 1."""
         look = self.config.prompts.self_correction
-        neighbour = firsts[(first.unit + self.samples) % len(firsts)]
+        mates = [chat for chat in firsts if chat.row.get(TASK) == first.row.get(TASK)]
+        neighbour = mates[(mates.index(first) + self.samples) % len(mates)]
         text, answer = self._shown(first), first.verdict.answer
         wrong = self._wrong_claim(first)
         claim = wrong if first.verdict.match else self._target(first.row)
@@ -191,8 +198,7 @@ class ServedAttempts:
         yield chat("second_look", text, look)
         if self.settings.temperature:
             yield ServedChat(first.unit, "redraw", first.row, first.messages)
-        if first.verdict.scored:
-            yield chat("verdict", text, self.feedback.right if first.verdict.match else self.feedback.wrong)
+        yield chat("verdict", text, self.feedback.right if first.verdict.match else self.feedback.wrong)
         planted = places_of(answer).sub(lambda _: wrong, text)
         if wrong and planted != text:
             yield chat("planted", planted, look, wrong)
@@ -214,13 +220,15 @@ class ServedAttempts:
 
     def _target(self, row: dict[str, Any]) -> str:
         """Returns the right answer of a row; "" where answers are not compared with one, as where tests decide."""
-        return self.judge.answer_of(row) if self.judge.needs_targets else ""
+        judge = self.judge.judge_of(row)
+        return judge.answer_of(row) if judge.needs_targets else ""
 
     def _wrong_claim(self, first: ServedChat) -> str:
-        """Returns the target of another row that is wrong here and not what attempt 1 says; "" if there is none."""
+        """Returns the target of another row of the task that is wrong here and not what attempt 1 says; or ""."""
         target = self._target(first.row)
-        start = seed_of(self.settings.seed, first.unit, "claim") % len(self.targets)
-        for claim in self.targets[start:] + self.targets[:start]:
+        targets = list(self.targets[first.row.get(TASK)])
+        start = seed_of(self.settings.seed, first.unit, "claim") % len(targets)
+        for claim in targets[start:] + targets[:start]:
             is_taken = unchanged(claim, target) or unchanged(claim, first.verdict.answer)
             if claim.strip() and not is_taken and not self.judge.reveals(claim, first.row):
                 return claim

@@ -248,7 +248,7 @@ def test_the_policy_that_once_was_paid_earns_nothing_under_any_shipped_config(na
         judge = Judge(config.reward, ["tests", "entry_point"])
         assert judge.format == "free" and not judge.needs_targets  # tests decide: see test_code_rewards.py
         return
-    if "crossword" in (config.reward.fn, *config.reward.by_task):
+    if config.reward.by_task or config.reward.fn == "crossword":
         pass_over_words(config)
         return
     if config.reward.fn in FOR_PUZZLES:
@@ -271,8 +271,9 @@ def test_the_policy_that_once_was_paid_earns_nothing_under_any_shipped_config(na
 
 
 def pass_over_words(config):
-    """The same for configs with clues: the answer in no place of its own, each row by the reward of its task."""
-    rows = [{"task": task, "answer": "CAT", "enumeration": "3"} for task in config.reward.by_task or ["crossword"]]
+    """The same for configs with clues or tasks: the answer in no place of its own, each row by its task's reward."""
+    tasks = [task for task, reward in config.reward.by_task.items() if reward.fn != "code"] or ["crossword"]
+    rows = [{"task": task, "answer": "CAT", "enumeration": "3"} for task in tasks]
     rows = [row if row["task"] == "crossword" else row | {"answer": "a\n#### 6117"} for row in rows]
     nowhere = [{"place": "row"}] * len(rows)
     judge, _ = judge_of_rows(config.reward, Splits(rows, [], nowhere, [], "", "", [], str), "answer")

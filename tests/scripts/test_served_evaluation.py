@@ -8,6 +8,7 @@ import os
 import signal
 import threading
 from collections import Counter
+from pathlib import Path
 
 import pytest
 import torch
@@ -27,6 +28,7 @@ from lib.rewards.judge import Judge
 from lib.rl.served import CONDITIONS, ServedAttempts
 from lib.run.runlog import read_jsonl
 
+ROOT = Path(evaluate.__file__).parent
 KEY = "sk-0123456789abcdefghijKLMNOPQRSTUVWXYZ"
 ROWS = 60
 LOOK = "Check the answer, and give it again."
@@ -88,6 +90,7 @@ class Served:
 
     def __init__(self, model):
         self.model, self.fault, self.key = model, lambda question, chat: None, None
+        self.write = self.answered_in_tags
         self.asked, self.answered = Counter(), Counter()  # bodies
         self.firsts = Counter()  # answers to questions without history that are right and wrong
         self.most = None  # answers that may leave
@@ -105,6 +108,10 @@ class Served:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
 
+    def answered_in_tags(self, question, turns, seed):
+        number = self.model(question, number_in(turns[0]), turns[1], seed) if turns else drawn(question, seed)
+        return f"It is <answer>{number}</answer>"
+
     async def respond(self, request, writer):
         assert request.start.startswith("POST /v1/chat/completions ")
         body = json.loads(request.body)
@@ -118,12 +125,8 @@ class Served:
             return
         while self.most is not None and self.answered.total() >= self.most:
             await asyncio.sleep(0.01)
-        seed = body["seed"]
-        number = self.model(question, number_in(turns[0]), turns[1], seed) if turns else drawn(question, seed)
-        reply = {
-            "message": {"role": "assistant", "content": f"It is <answer>{number}</answer>"},
-            "finish_reason": "stop",
-        }
+        text = self.write(question, turns, body["seed"])
+        reply = {"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
         usage = {"prompt_tokens": 10, "completion_tokens": 5}
         self.answered[request.body] += 1
         writer.write(answer(200, json.dumps({"choices": [reply], "usage": usage})).packed())
@@ -198,7 +201,7 @@ def test_models_of_known_behaviour_get_the_right_card(task, capsys, model):
     assert f"finds its own errors: {finding['answer']}, {100 * finding['difference']:+.1f} [" in shown
 
 
-def simulated(model, seed, rows=150):
+def simulated(model, seed, rows=150, judge=Judge):
     """The card of a model without a server between."""
     config = ScoreConfig(**CONFIG, run_name="sums")
     data = [{"question": f"What is {7 * n} + {n + 3}?", "answer": str(8 * n + 3)} for n in range(rows)]
@@ -214,8 +217,8 @@ def simulated(model, seed, rows=150):
             replies.append(Reply(f"It is <answer>{number}</answer>"))
         return replies
 
-    judge = Judge(config.reward, ["question", "answer"], "answer")
-    attempts = ServedAttempts(config, Server(model="m"), judge, data, settings, ask)
+    judged = judge(config.reward, ["question", "answer"], "answer")
+    attempts = ServedAttempts(config, Server(model="m"), judged, data, settings, ask)
     return attempts.card(attempts.run())
 
 
@@ -346,6 +349,57 @@ def test_a_killed_run_goes_on_and_asks_nothing_twice(task):
         assert server.asked.total() == total_asked
     assert {**card, "time": 0} == {**again, "time": 0}
     assert answers_in(card) == ANSWERS[gives_in]
+
+
+def test_the_shipped_tasks_take_one_command_and_are_told_apart(tmp_path, monkeypatch, capsys):
+    """A model that knows step 1, finds its errors of step 2 when it looks again, and does not know step 3."""
+    rows = read_jsonl(ROOT / "data/self_check/test.jsonl")[0]
+    by_question = {row["question"]: row for row in rows}
+
+    def write(question, turns, seed):
+        row = by_question[question]
+        is_right = row["step"] == 1 or (row["step"] == 2 and turns)
+        if row["task"] == "programs":
+            return f"```python\n{row['answer'] if is_right else 'pass'}\n```"
+        return f"It is <answer>{row['answer'] if is_right else 'unknown'}</answer>"
+
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "outputs/self-check-a-b"
+    words = ["--config", ROOT / "configs/self_check.yaml", "--max-examples", 24]
+    words += [f"dataset.name={ROOT / 'data/self_check'}"]
+    with Served(None) as server:
+        server.write = write
+        assert call(evaluate, *words, "--url", server.url, "--model", "a/b", "sandbox.allow_unsafe=true") == 0
+    shown = capsys.readouterr().out
+    card = card_in(folder)
+    assert card["failures"] == 0 and list(card["parts"]["task"]) == ["dates", "lists", "programs", "sums"]
+    for numbers in card["parts"]["task"].values():
+        assert [numbers[key] for key in ("n", "acc_attempt1", "acc_attempt2")] == pytest.approx([6, 1 / 3, 2 / 3])
+    for step, (one, two) in {"1": (1, 1), "2": (0, 1), "3": (0, 0)}.items():
+        numbers = card["parts"]["step"][step]
+        assert [numbers[key] for key in ("n", "acc_attempt1", "acc_attempt2")] == [8, one, two]
+        assert (numbers["i_to_c"], numbers["c_to_i"]) == (two - one, 0)
+    assert "second_look by task" in shown and "second_look by step" in shown
+    texts = read_jsonl(folder / "transcripts.jsonl")[0]
+    tasks = {text["question"]: text["task"] for text in texts}
+    targets = {task: {row["answer"] for row in rows if row["task"] == task} for task in card["parts"]["task"]}
+    claims = [text for text in texts if text["claim"]]
+    assert {text["task"] for text in claims} == {"dates", "lists", "sums"}  # tests, not answers, decide on programs
+    assert all(text["claim"] in targets[text["task"]] for text in claims)
+    for text in texts:
+        if text["condition"] == "other":  # the attempt to another question of the task
+            assert ("```" in text["messages"][1]["content"]) is (tasks[text["question"]] == "programs")
+
+
+def test_an_answer_that_cannot_be_judged_is_missing_and_never_wrong():
+    class Failing(Judge):
+        def __call__(self, texts, rows, *rest):
+            verdicts = super().__call__(texts, rows, *rest)
+            return [verdict._replace(scored=row["answer"] != "3") for verdict, row in zip(verdicts, rows, strict=True)]
+
+    conditions = simulated(checks, 0, judge=Failing)["conditions"]
+    counts = {name: (row["n"], row["missing"], row["left_out"]) for name, row in conditions.items()}
+    assert counts == dict.fromkeys(CONDITIONS, (149, 1, 0)) | {"other": (148, 1, 1)}  # no attempt to show the last row
 
 
 FAULTS = [

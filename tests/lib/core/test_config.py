@@ -50,7 +50,11 @@ def kind_of(path):
         return SweepConfig
     if "prompts" not in tree:
         return SFTConfig
-    if "stage2_steps" in tree.get("train", ()) or "stage2_batch_size" in tree.get("train", ()):
+    if (
+        "self_correction" in tree["prompts"]
+        or "stage2_steps" in tree.get("train", ())
+        or "stage2_batch_size" in tree.get("train", ())
+    ):
         return ScoreConfig
     return SelfPlayConfig if "train" in tree else CollectConfig
 

@@ -57,7 +57,7 @@ def test_each_row_of_a_batch_is_judged_by_the_reward_of_its_task():
     assert judge(TEXTS[::-1], ROWS[::-1]) == verdicts[::-1]
     swapped = judge([r"\boxed{NEAR}", "<answer>1/2</answer>", *TEXTS[2:]], ROWS)  # each in the other's format
     assert [(verdict.reward, verdict.well_formed) for verdict in swapped[:2]] == [(0, False), (0, False)]
-    assert [judge.format_of(row) for row in ROWS] == ["answer", "boxed", "free", "answer"]
+    assert [judge.judge_of(row).format for row in ROWS] == ["answer", "boxed", "free", "answer"]
     assert judge.answer_of(ROWS[1]) == "1/2" and judge.reveals("it is 7", ROWS[2]) and judge.needs_targets
     assert judge([], []) == []
 
