@@ -5,6 +5,7 @@
     python report.py outputs/tiny-sums --text                 # tables and a few rollouts in the terminal
     python report.py outputs/tiny-sums outputs/tiny-sums-1    # side by side, in pairs: outputs/report.html
     python report.py outputs/a outputs/b --out compare.html
+    python report.py outputs/self-check-NAME                  # of evaluate.py --url; several folders: a column each
 
 It reads config.yaml, metrics.jsonl, evaluations.jsonl, alarms.jsonl, generations.jsonl and, where they are,
 swaps.jsonl, scoreboard.json and machine.json; a run that is still going, or that was cut off, is shown up to
@@ -26,6 +27,7 @@ from pages.live import HOST, serve
 from pages.page import render_runs
 from pages.rollouts import rollouts_of
 from pages.run_folder import read_run
+from pages.served import CARD, overview_of, read_card, read_served
 
 FILES = ("config.yaml", "metrics.jsonl", "evaluations.jsonl")  # a run has one of them at least
 
@@ -35,7 +37,8 @@ def main() -> int:
     args = command_line()
     if args.watch:
         return watch(args.runs, args.port)
-    runs = [read_run(folder) for folder in args.runs]
+    is_served = (args.runs[0] / CARD).exists()
+    runs = [(read_served if is_served else read_run)(folder) for folder in args.runs]
     for run in runs if args.csv else ():
         evaluations = sorted((*run.evaluations, *run.greedy), key=lambda row: row.get("time", ""))
         for name, rows in (("metrics", run.metrics), ("evaluations", evaluations)):
@@ -45,7 +48,9 @@ def main() -> int:
         terminal.show(runs, rollouts_of(runs))
         return FINISHED
     target = args.out or (args.runs[0] if len(runs) == 1 else args.runs[0].resolve().parent) / "report.html"
-    target.write_text(render_runs(runs, rollouts_of(runs)), encoding="utf-8", errors="backslashreplace")
+    rollouts = rollouts_of(runs)
+    page = overview_of(list(map(read_card, args.runs)), rollouts) if is_served else None
+    target.write_text(render_runs(runs, rollouts, page=page), encoding="utf-8", errors="backslashreplace")
     print(f"report: {target}")
     return FINISHED
 
@@ -67,8 +72,14 @@ def command_line() -> argparse.Namespace:
     args = parser.parse_args()
     if args.watch and args.csv:
         raise ConfigError("--csv: with --watch no tables are written; give one of the two")
+    served = [folder for folder in args.runs if (folder / CARD).exists()]
+    if served and (len(served) < len(args.runs) or args.watch or args.text or args.csv):
+        raise ConfigError(
+            f"{served[0]}: a folder of evaluate.py --url has a page alone or with others of its kind, and its numbers "
+            f"are in {CARD}: give such folders, and none of --watch, --text, --csv"
+        )
     for folder in args.runs:
-        if not any((folder / name).exists() for name in FILES):
+        if not served and not any((folder / name).exists() for name in FILES):
             raise ConfigError(f"{folder} holds no {' or '.join(FILES)}: give the folder of a run")
     return args
 

@@ -12,6 +12,7 @@ alarms          what happened and when, a text that shows it, what to change
 flow            from attempt 1 to the last: right, wrong, malformed
 sections        tables, differences, games, curves
 page            sections by templates, in one file (static/, templates/)
+served          the page of models behind URLs
 terminal, live  the same in a terminal; served, and what is new as it trains
 sweep_tables    the figures of a sweep: over seeds, between variants, and which conditions hold
 sweep_page      those results as a page

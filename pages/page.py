@@ -39,8 +39,8 @@ SCRIPTS = (
 STYLES = ("vendor/uPlot.min.css", "page.css", "rollouts.css")
 
 
-def render_runs(runs: Sequence[RunFolder], rollouts: Rollouts, live: bool = False) -> str:
-    """Returns the page of one run or several; a `live` one asks its server for rollouts and for what is new."""
+def render_runs(runs: Sequence[RunFolder], rollouts: Rollouts, live: bool = False, page: dict | None = None) -> str:
+    """Returns the page of runs, `page` in place of their overview; a `live` one asks its server for what is new."""
     if live:
         kept, blobs, note = rollouts, {}, ""
     else:
@@ -52,7 +52,11 @@ def render_runs(runs: Sequence[RunFolder], rollouts: Rollouts, live: bool = Fals
                 f"python report.py {' '.join(str(run.folder) for run in runs)} --watch shows all"
             )
     return render(
-        live=live, blobs=blobs, note=note, has_rollouts=bool(rollouts.units) or live, **overview(runs, rollouts)
+        live=live,
+        blobs=blobs,
+        note=note,
+        has_rollouts=bool(rollouts.units) or live,
+        **(page or overview(runs, rollouts)),
     )
 
 

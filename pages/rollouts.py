@@ -39,13 +39,14 @@ class Rollouts:
     prompts: list[str] = field(default_factory=list)
     units: list[dict] = field(default_factory=list)
     total: int = 0
+    flags: Sequence[str] = FLAGS  # and labels of rows
 
     @property
     def index(self) -> dict[str, Any]:
         """Returns everything but texts, a column per property."""
         columns = ("id", "moment", "prompt", "group", "number", "flags", "flow", "reward", "advantage")
         return {
-            "part": PART, "total": self.total, "runs": self.runs, "flags": FLAGS, "moments": self.moments,
+            "part": PART, "total": self.total, "runs": self.runs, "flags": self.flags, "moments": self.moments,
             "rows": {name: [unit[name] for unit in self.units] for name in columns},
         }  # fmt: skip
 
@@ -85,7 +86,7 @@ class Rollouts:
             units = [unit for unit in self.units if int((unit["group"] + 1) * share) > int(unit["group"] * share)]
             used = {unit["prompt"] for unit in units}
             prompts = [text if number in used else "" for number, text in enumerate(self.prompts)]
-            kept = Rollouts(self.runs, self.moments, prompts, units, self.total)
+            kept = Rollouts(self.runs, self.moments, prompts, units, self.total, self.flags)
 
 
 def packed(tree: dict) -> bytes:
@@ -95,7 +96,9 @@ def packed(tree: dict) -> bytes:
 
 def rollouts_of(runs: Sequence[RunFolder]) -> Rollouts:
     """Returns the rollouts of all runs."""
-    found = Rollouts([run.name for run in runs])
+    labels = ", ".join(str(row["labels"]) for run in runs for row in run.generations if "labels" in row).split(", ")
+    flags_there = [*FLAGS, *sorted(set(labels) - {""})][:31]  # a browser's whole numbers have no more bits
+    found = Rollouts([run.name for run in runs], flags=flags_there)
     prompts: dict[str, int] = {}
     groups: dict[tuple, int] = {}
     branches: dict[int, dict] = {}  # group -> first attempt -> its number, and how often it was continued
@@ -119,14 +122,14 @@ def rollouts_of(runs: Sequence[RunFolder]) -> Rollouts:
             twigs = branch.setdefault(first, [len(branch) + 1, 0])
             twigs[1] += 1
             unit["number"] = f"{twigs[0]}.{twigs[1]}" if "attempt1" in row else f"{twigs[0]}"
-            flags = flags_of(row, texts, found.moments[unit["moment"]])
-            unit["flags"] = sum(1 << bit for bit, flag in enumerate(FLAGS) if flag in flags)
+            flags = flags_of(row, texts, found.moments[unit["moment"]]).union(str(row.get("labels", "")).split(", "))
+            unit["flags"] = sum(1 << bit for bit, flag in enumerate(found.flags) if flag in flags)
             states = [STATES.index(state_of(text)) for text in texts if text["who"].startswith("attempt")]
             unit["flow"] = 3 * states[0] + states[-1] if len(states) > 1 else -1
             unit["reward"] = total_of(texts)
             unit["advantage"] = max((text["advantage"] for text in texts if "advantage" in text), key=abs, default=None)
             target = {"target": clipped(row["target"])} if row.get("target") is not None else {}
-            more = {"hint": clipped(row["hint"])} if row.get("hint") else {}
+            more = {name: clipped(row[name]) for name in ("hint", "message") if row.get(name)}
             unit["body"] = target | more | {"texts": texts}
             found.units.append(unit)
     found.prompts, found.total = list(prompts), len(found.units)
@@ -258,7 +261,7 @@ def moment_of(run: RunFolder, row: dict, alarm_spans: list[tuple[int, int | None
     step, is_training = run.global_step(row), row.get("when") == "train"
     of_run = f" ({step})" if step != row["step"] else ""
     told = f"{run.stage_of(row)}step {row['step']}{of_run}{'' if is_training else ', held out'}"
-    label = WHEN.get(row.get("when")) or told
+    label = WHEN.get(row.get("when")) or row.get("label") or told
     if isinstance(row.get("temperature"), int | float):
         label += f", {answered(row)}"
     label += f", {row['part']}" if row.get("part") else ""

@@ -65,7 +65,7 @@ const Rollouts = (() => {
   function offer() {
     const seen = index.rows.flags.reduce((all, flags) => all | flags, 0), chips = form.querySelector(".chips");
     chips.replaceChildren(...index.flags.filter((flag) => seen & index.bit[flag]).map((flag) => {
-      const chip = make("button", "chip", NAMES[flag]);
+      const chip = make("button", "chip", NAMES[flag] ?? flag);
       Object.assign(chip, { type: "button", value: flag });
       chip.setAttribute("aria-pressed", "false");
       return chip;
@@ -220,7 +220,7 @@ const Rollouts = (() => {
     const question = prompts[index.rows.prompt[place]];
     prompt.append(Texts.marked(question, Texts.hits(question, state.q.toLowerCase())));
     view.append(head, prompt);
-    for (const [name, label] of [["target", "target"], ["hint", "hint"]]) {
+    for (const [name, label] of [["target", "target"], ["hint", "hint"], ["message", "then the user says"]]) {
       if (!rollout[name]) continue;
       const told = make("p", "told", `${label} `), value = make("b");
       value.append(Texts.marked(rollout[name], []));
