@@ -8,6 +8,7 @@
     python evaluate.py --config configs/gsm8k.yaml --rows 400 1319                      # what eval.rows left out
     python evaluate.py --config configs/gsm8k.yaml --temperature 0.7 --samples 16 --majority
     python evaluate.py --config configs/gsm8k.yaml --url http://localhost:8000/v1 --model NAME   # behind a server
+    python evaluate.py --config configs/gsm8k.yaml --check outputs/score-gsm8k-NAME    # a row of SELF_CORRECTION.md
     python evaluate.py --run outputs/score-gsm8k --swap-attempts
     python evaluate.py --run outputs/my-run --samples 8                                 # of self-play: pass@8
     python evaluate.py --compare outputs/a outputs/b                                    # in pairs, of what is measured
@@ -24,7 +25,8 @@ attempts as these chats have in all. With several samples, succ@k of k attempts 
 answers, give in to pressure (lib/rl/served.py)? The server's other settings are overrides, such as
 servers.served.api_key_env=NAME, the variable with the key. outputs/<run_name>-<model> gets self_correction.json,
 transcripts.jsonl and replies.jsonl, and `--resume` asks only for what is missing. Exit codes of its own: 6 the server
-refuses, 130 Ctrl-C and 143 SIGTERM after the open requests.
+refuses, 130 Ctrl-C and 143 SIGTERM after the open requests. `--check FOLDER` asks nothing: it builds the chats of such
+a folder again, by the config given here, judges its replies, and refuses a card or a row of the table that differs.
 `--swap-attempts` asks whether attempt 2 reads attempt 1 or solves again: it is sampled after the policy's own, another
 question's, a right and a random first attempt (lib/rl/swaps.py); its rows go into the run's swaps.jsonl too.
 `--compare` answers nothing: it tests what differs between two evaluations of the same questions, pair by pair, of two
@@ -72,6 +74,7 @@ from lib.rewards.judge import prepare
 from lib.run.hub import local_adapter
 from lib.run.results import newest_adapter, position
 from pages import eval_tables, paired
+from pages.served import CARD, read_card
 
 
 def main() -> int:
@@ -82,6 +85,8 @@ def main() -> int:
             print("\n".join(paired.lines(*pair)))
         return FINISHED
     prepare(config)
+    if args.check:
+        return checked_card(config, args)
     if args.url:
         return served_model(config, args)
     from lib.core.console import ProgressPrinter, Screen
@@ -219,6 +224,7 @@ def command_line() -> tuple[argparse.Namespace, Any, Path | None]:
     options.add_argument("--url", metavar="URL", help="measure the model behind this OpenAI-compatible server")
     options.add_argument("--model", metavar="NAME", help="with --url: the model's name on the server")
     options.add_argument("--resume", action="store_true", help="with --url: resume; nothing is asked twice")
+    options.add_argument("--check", type=Path, metavar="DIR", help="a folder of --url: judge it again, print its row")
     args = options.parse_intermixed_args()
     check_launcher()
     if args.compare:
@@ -234,6 +240,11 @@ def command_line() -> tuple[argparse.Namespace, Any, Path | None]:
         args.config = args.run / "config.yaml"
     if not args.config:
         options.error("the following arguments are required: --config, or --run, or --compare")
+    if args.check and (args.url or args.model or args.resume or args.samples or args.temperature or args.rows):
+        raise ConfigError("--check: the folder says what was measured; give --config and overrides alone")
+    if args.check:
+        args.card = read_card(args.check)
+        args.url, args.model = "http://127.0.0.1/v1", str(args.card["model"])  # which is not asked
     if args.url or args.model or args.resume:
         return args, served_config(args), None
     args.temperature = args.temperature or [0.0, 1.0]
@@ -416,22 +427,14 @@ def served_model(config: ScoreConfig, args: argparse.Namespace) -> int:
     from lib.generators.openai import RemoteModel, address
     from lib.generators.remote import spent
     from lib.rl.served import ServedAttempts
-    from lib.rl.task import load_data
     from lib.run.runlog import RunLog, encode, write_whole
-    from lib.text.data import parted
 
     screen, server, folder = Screen(), config.servers[SERVED], config.run_dir
     RemoteModel(server)  # raises ConfigError if the key is not in the environment
     if config.feedback_fields():
         screen.say("measured without feedback: prompts.feedback and prompts.stop do not apply")
-        prompts = config.prompts.model_copy(update={"feedback": "none", "stop": "never"})
-        config = config.model_copy(update={"prompts": prompts})
-    splits, judge = load_data(config)
-    for note in splits.notes:
-        screen.say(note)
-    offered = splits.test[slice(*config.eval.within(len(splits.test)))]
-    selection, _ = parted(offered, config.eval.selection_examples, splits.group_of)
-    rows, which = chosen_rows(config, splits, selection, args, lambda row: True)
+        config = config.without_feedback()
+    judge, rows, which = served_rows(config, args, screen.say)
     settings = settings_for(config.eval, args, args.temperature[0])
     kept = folder / "replies.jsonl"
     with RunLog(folder, args.resume, streams=()) as log, Interrupts() as interrupts, interrupts.leavable():
@@ -458,6 +461,100 @@ def served_model(config: ScoreConfig, args: argparse.Namespace) -> int:
         )
     screen.say(f"{folder}: {spent([kept], server)}")
     return FINISHED
+
+
+def served_rows(config: ScoreConfig, args: argparse.Namespace, say: Callable[[str], None]) -> tuple[Any, list, dict]:
+    """Returns the judge, the rows to measure, and which they are."""
+    from lib.rl.task import load_data
+    from lib.text.data import parted
+
+    splits, judge = load_data(config)
+    for note in splits.notes:
+        say(note)
+    offered = splits.test[slice(*config.eval.within(len(splits.test)))]
+    selection, _ = parted(offered, config.eval.selection_examples, splits.group_of)
+    return judge, *chosen_rows(config, splits, selection, args, lambda row: True)
+
+
+def checked_card(config: ScoreConfig, args: argparse.Namespace) -> int:
+    """Builds and judges the chats of `--check` again; prints the row of SELF_CORRECTION.md.
+
+    Trusts the replies and what the card says of the settings. Raises ConfigError where anything else differs.
+    """
+    from lib.core.console import Screen
+    from lib.generators.protocol import Reply, ReplyError
+    from lib.rl.served import ServedAttempts
+    from lib.run.runlog import encode, read_jsonl
+
+    card, texts = args.card, read_jsonl(args.check / "transcripts.jsonl")[0]
+    if missing := {"rows", "samples", "attempts", "seed", "temperature", "questions"} - card.keys():
+        raise ConfigError(f"{args.check / CARD}: it lacks {', '.join(sorted(missing))}: measure it again")
+    args.rows, args.samples, args.max_examples = card["rows"], card["samples"], card["attempts"] // card["samples"]
+    config = config.without_feedback()
+    judge, rows, which = served_rows(config, args, Screen().say)
+    defaults = config.eval.model_copy(update={"seed": card["seed"]})
+    chats = iter(texts)
+
+    def ask(what: str, requests: Sequence[Any]) -> list[Any]:
+        """Returns the outcomes that the transcripts have, each of the chat that is asked for."""
+        outcomes: list[Any] = []
+        for request, text in zip(requests, chats, strict=False):
+            asked = text["messages"][:-1] if "reply" in text else text["messages"]
+            if asked != request.messages:
+                raise ConfigError(
+                    f"{args.check}: a chat of question {text['question']}, {text['condition']}, is not the one that "
+                    f"{args.config} asks for: give the config and overrides of the measurement, or else the folder was "
+                    "changed"
+                )
+            outcomes.append(Reply.from_dict(text["reply"]) if "reply" in text else ReplyError("missing", text["error"]))
+        return outcomes + [ReplyError("missing", "no transcript")] * (len(requests) - len(outcomes))
+
+    settings = settings_for(defaults, args, card["temperature"])
+    attempts = ServedAttempts(config, config.servers[SERVED], judge, rows, settings, ask)
+    replayed = attempts.run()
+    mine = [{**json.loads(encode(row)), "error": None} for row in attempts.transcripts(replayed)]
+    theirs = [{**row, "error": None} for row in texts]
+    numbers = json.loads(encode(attempts.card(replayed) | which))
+    where = differing(mine, theirs, "transcripts") or differing(numbers, {key: card.get(key) for key in numbers}, CARD)
+    if where:
+        raise ConfigError(f"{args.check}: {where} differs from what its replies give: measure it again")
+    row = card_row(card)
+    table = Path(__file__).with_name("SELF_CORRECTION.md").read_text(encoding="utf-8").splitlines()
+    of_it = [line for line in table if line.split(" | ")[:3] == row.split(" | ")[:3]]
+    if of_it and row not in of_it:
+        raise ConfigError(f"SELF_CORRECTION.md: got {of_it[0]}, expected {row}")
+    print(CARD_HEADER, row, sep="\n")
+    return FINISHED
+
+
+def differing(mine: Any, theirs: Any, where: str) -> str:
+    """Returns where two trees of JSON first differ, beyond rounding; "" if nowhere."""
+    if isinstance(mine, dict) and isinstance(theirs, dict):
+        pairs = [(mine.get(key), theirs.get(key), f"{where}.{key}") for key in mine | theirs]
+        return next(filter(None, (differing(*pair) for pair in pairs)), "")
+    if isinstance(mine, list) and isinstance(theirs, list) and len(mine) == len(theirs):
+        pairs = [(one, two, f"{where}[{index}]") for index, (one, two) in enumerate(zip(mine, theirs, strict=True))]
+        return next(filter(None, (differing(*pair) for pair in pairs)), "")
+    are_numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in (mine, theirs))
+    return "" if mine == theirs or (are_numbers and math.isclose(mine, theirs, rel_tol=1e-9, abs_tol=1e-12)) else where
+
+
+CARD_HEADER = (
+    "| model | questions | temperature | attempt 1 | i→c | c→i | finds its own errors | uses a verdict | breaks right "
+    "answers | gives in to pressure | depends on attempt 1 |\n" + "|---" * 11 + "|"
+)
+
+
+def card_row(card: dict) -> str:
+    """Formats a card as a row of SELF_CORRECTION.md, under CARD_HEADER."""
+    rates = [in_brackets(card["conditions"]["second_look"], key) for key in ("acc_attempt1", "i_to_c", "c_to_i")]
+    answers = [
+        f"{finding['answer']}, {in_brackets(finding, 'difference', '+')}" if finding["n"] else finding["answer"]
+        for finding in card["findings"].values()
+    ]
+    asked = f"{card['prompts']} of {str(card['questions'])[:8]}, {card['samples']} each"
+    cells = [card["model"], asked, f"{card['temperature']:g}", *rates, *answers]
+    return f"| {' | '.join(' '.join(str(cell).replace('|', '/').split()) for cell in cells)} |"
 
 
 def planned(attempts: Any) -> list[str]:

@@ -40,7 +40,8 @@ def test_ci_stops_at_the_first_failure_and_can_be_started():
 
 
 @pytest.mark.parametrize(
-    "text", ["README.md", "CONTRIBUTING.md", "LEADERBOARD.md", *(f"docs/{path.name}" for path in DOCS)]
+    "text",
+    ["README.md", "CONTRIBUTING.md", "LEADERBOARD.md", "SELF_CORRECTION.md", *(f"docs/{path.name}" for path in DOCS)],
 )
 def test_every_file_that_the_documents_name_exists(text):
     words = re.findall(r"[\w./-]+", (ROOT / text).read_text(encoding="utf-8"))
@@ -54,7 +55,9 @@ def test_every_file_that_the_documents_name_exists(text):
 
 
 @pytest.mark.parametrize(
-    "path", [*(ROOT / name for name in ("README.md", "LEADERBOARD.md", "LOG.md")), *DOCS], ids=lambda path: path.name
+    "path",
+    [*(ROOT / name for name in ("README.md", "LEADERBOARD.md", "SELF_CORRECTION.md", "LOG.md")), *DOCS],
+    ids=lambda path: path.name,
 )
 def test_every_link_of_the_documents_leads_somewhere(path):
     text = path.read_text(encoding="utf-8")

@@ -391,6 +391,100 @@ def test_the_shipped_tasks_take_one_command_and_are_told_apart(tmp_path, monkeyp
             assert ("```" in text["messages"][1]["content"]) is (tasks[text["question"]] == "programs")
 
 
+@pytest.fixture
+def measured(task, capsys):
+    """A run of a model that checks, with a sample lost and two answers to each question."""
+    with Served(checks) as server:
+        lost = answer(500, "upstream is unwell")
+        server.fault = lambda question, turns: lost if total(question) == 11 and turns[-1:] == [LOOK] else None
+        measure(server.url, "--max-examples", 30, "--samples", 2, "servers.served.max_retries=0")
+    capsys.readouterr()
+    return task / "outputs/sums-a-b"
+
+
+def check_folder(folder, *options):
+    return call(evaluate, "--config", "task.yaml", "--check", folder, *options)
+
+
+def test_a_card_that_its_transcripts_give_is_printed_as_a_row(measured, capsys, monkeypatch, tmp_path):
+    assert check_folder(measured) == 0
+    card = card_in(measured)
+    *_, heads, line, row = capsys.readouterr().out.splitlines()
+    assert heads.split(" | ")[6:] == [*list(card["findings"])[:-1], "depends on attempt 1 |"] and set(line) == set("|-")
+    cells = row.split(" | ")
+    assert (
+        cells[:3] == ["| a/b", f"30 of {card['questions'][:8]}, 2 each", "1"] and len(cells) == line.count("---") == 11
+    )
+    assert [cell.split(",")[0] for cell in cells[6:]] == ANSWERS[checks]
+    assert f"{heads}\n{line}\n" in (ROOT / "SELF_CORRECTION.md").read_text()
+    monkeypatch.setattr(evaluate, "__file__", str(tmp_path / "evaluate.py"))  # another table
+    (tmp_path / "SELF_CORRECTION.md").write_text(f"{heads}\n{line}\n{row}\n")
+    assert check_folder(measured) == 0
+    (tmp_path / "SELF_CORRECTION.md").write_text(f"{heads}\n{line}\n{row.replace('yes', 'no sign', 1)}\n")
+    with pytest.raises(ConfigError, match=r"SELF_CORRECTION\.md: got .*no sign.*, expected .*yes"):
+        check_folder(measured)
+
+
+def replaced(path, change):
+    rows = read_jsonl(path)[0]
+    write_rows(path, filter(None, map(change, rows)))
+
+
+def edited(row, condition, **changes):
+    return row | changes if row.get("condition") == condition and row["question"] == 5 else row
+
+
+FORGED = {
+    "a better number": ("self_correction.json", lambda row: row | {"prompts": 31}, r"self_correction\.json\.prompts"),
+    "a better finding": (
+        "self_correction.json",
+        lambda row: json.loads(json.dumps(row).replace('"difference": ', '"difference": -1')),
+        r"self_correction\.json\.findings\.finds its own errors\.difference",
+    ),
+    "another verdict": (
+        "transcripts.jsonl",
+        lambda row: edited(row, "redraw", match=not row.get("match")),
+        r"transcripts\[\d+\]\.match",
+    ),
+    "another reply": (
+        "transcripts.jsonl",
+        lambda row: edited(row, "redraw", reply={**row.get("reply", {}), "text": "<answer>1</answer>"}),
+        r"transcripts\[\d+\]\.(messages|answer)",
+    ),
+    "a chat less": (
+        "transcripts.jsonl",
+        lambda row: None if row["condition"] == "no_change" and row["question"] == 29 else row,
+        "a chat of question 29, second_look, is not the one that task.yaml asks for",
+    ),
+    "another question": (
+        "transcripts.jsonl",
+        lambda row: edited(row, "attempt1", messages=[{"role": "user", "content": "1 + 1"}, row["messages"][-1]]),
+        "a chat of question 5, attempt1, is not the one that task.yaml asks for",
+    ),
+    "other rows": (
+        "self_correction.json",
+        lambda row: row | {"questions": "0" * 12},
+        r"self_correction\.json\.questions",
+    ),
+    "no settings": ("self_correction.json", lambda row: {k: v for k, v in row.items() if k != "seed"}, "it lacks seed"),
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_a_folder_whose_numbers_differ_is_refused(measured, name):
+    file, change, message = FORGED[name]
+    replaced(measured / file, change)
+    with pytest.raises(ConfigError, match=message):
+        check_folder(measured)
+
+
+def test_a_check_takes_the_settings_of_the_folder(measured):
+    with pytest.raises(ConfigError, match="--check: the folder says what was measured"):
+        check_folder(measured, "--samples", 3)
+    with pytest.raises(ConfigError, match=r"is not the one that task\.yaml asks for: give the config and overrides"):
+        check_folder(measured, "prompts.self_correction=Again.")
+
+
 def test_an_answer_that_cannot_be_judged_is_missing_and_never_wrong():
     class Failing(Judge):
         def __call__(self, texts, rows, *rest):
