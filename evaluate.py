@@ -547,7 +547,8 @@ CARD_HEADER = (
 
 def card_row(card: dict) -> str:
     """Formats a card as a row of SELF_CORRECTION.md, under CARD_HEADER."""
-    rates = [in_brackets(card["conditions"]["second_look"], key) for key in ("acc_attempt1", "i_to_c", "c_to_i")]
+    look, keys = card["conditions"]["second_look"], ("acc_attempt1", "i_to_c", "c_to_i")
+    rates = [in_brackets(look, key) if look["n"] else "–" for key in keys]
     answers = [
         f"{finding['answer']}, {in_brackets(finding, 'difference', '+')}" if finding["n"] else finding["answer"]
         for finding in card["findings"].values()

@@ -492,6 +492,15 @@ def test_a_folder_whose_numbers_differ_is_refused(measured, name):
         check_folder(measured)
 
 
+def test_what_was_not_measured_is_a_dash_in_the_row(task, capsys):
+    with Served(checks) as server:
+        server.fault = lambda question, turns: answer(500, "upstream is unwell") if turns else None
+        measure(server.url, "--max-examples", 4, "servers.served.max_retries=0")
+    assert check_folder(task / "outputs/sums-a-b") == 0
+    row = capsys.readouterr().out.splitlines()[-1]
+    assert row.endswith(f"| 1 | {' | '.join(['–'] * 3 + ['not measured'] * 5)} |")
+
+
 def test_a_check_takes_the_settings_of_the_folder(measured):
     with pytest.raises(ConfigError, match="--check: the folder says what was measured"):
         check_folder(measured, "--samples", 3)
