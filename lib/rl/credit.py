@@ -285,8 +285,7 @@ def with_token_weights(
     credit: Credit, norm: str, budgets: tuple[int, ...], accelerator: Accelerator, below: tuple[int, ...] = (1,),
     by_turn: bool = True,
 ) -> Credit:  # fmt: skip
-    """Sets `weight`: the length weight of an answer's tokens, times the number of last answers below it in a full tree;
-    and `divisor`, the number of last answers of all full trees.
+    """Sets `weight`, the length weight of tokens times the last answers below, and `divisor`, the last answers of all.
 
     `budgets`, in tokens, and `below`, the last answers below an answer of a full tree, are by turn. An answer weighs as
     much where nothing follows it: if a right attempt that ends its chat weighed less than a wrong one, the gradient
