@@ -489,6 +489,9 @@ def checked_card(config: ScoreConfig, args: argparse.Namespace) -> int:
     card, texts = args.card, read_jsonl(args.check / "transcripts.jsonl")[0]
     if missing := {"rows", "samples", "attempts", "seed", "temperature", "questions"} - card.keys():
         raise ConfigError(f"{args.check / CARD}: it lacks {', '.join(sorted(missing))}: measure it again")
+    for number, text in enumerate(texts, start=1):
+        if not text.keys() >= {"question", "condition", "messages"} or not text.keys() & {"reply", "error"}:
+            raise ConfigError(f"{args.check / 'transcripts.jsonl'}: line {number} is no chat: measure it again")
     args.rows, args.samples, args.max_examples = card["rows"], card["samples"], card["attempts"] // card["samples"]
     config = config.without_feedback()
     judge, rows, which = served_rows(config, args, Screen().say)

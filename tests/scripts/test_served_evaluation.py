@@ -480,6 +480,7 @@ FORGED = {
         lambda row: row | {"questions": "0" * 12},
         r"self_correction\.json\.questions",
     ),
+    "no chat": ("transcripts.jsonl", lambda row: {"question": row["question"]}, r"line 1 is no chat: measure it again"),
     "no settings": ("self_correction.json", lambda row: {k: v for k, v in row.items() if k != "seed"}, "it lacks seed"),
 }
 
