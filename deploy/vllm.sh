@@ -17,10 +17,16 @@ fi
 config=$1
 shift
 script=${SCRIPT:-train.py}
-gpus=${GPUS:-$(nvidia-smi --list-gpus | wc -l)}
+IFS=, read -ra cards <<< "${CUDA_VISIBLE_DEVICES:-$(seq -s , 0 $((${GPUS:-$(nvidia-smi --list-gpus | wc -l)} - 1)))}"
+cards=("${cards[@]:0:${GPUS:-${#cards[@]}}}")
+gpus=${#cards[@]}
 port=${PORT:-8000}
 if [ "$gpus" -lt 2 ]; then
     echo "error: got $gpus card, expected 2 or more; on one card a run starts its own server: generation.engine=vllm" >&2
+    exit 2
+fi
+if curl --silent --output /dev/null "http://127.0.0.1:$port/"; then
+    echo "error: port $port is in use: give another one, PORT=$((port + 1)) $0 ..." >&2
     exit 2
 fi
 export PYTORCH_CUDA_ALLOC_CONF=${PYTORCH_CUDA_ALLOC_CONF:-expandable_segments:True} TOKENIZERS_PARALLELISM=false
@@ -35,24 +41,28 @@ from pathlib import Path
 import reward_function  # noqa: F401  registers rewards, yours too
 from lib.core.config import ScoreConfig, SelfPlayConfig, load
 from lib.core.errors import UserError
+from lib.generators.vllm_server import RANKS
 
 script, path, *overrides = sys.argv[1:]
 try:
     config = load(ScoreConfig if script == "train.py" else SelfPlayConfig, Path(path), overrides)
 except UserError as error:
-    sys.exit(f"error: {error}")
+    print(f"error: {error}", file=sys.stderr)
+    sys.exit(2)
 model = config.model
-dtype = "bfloat16" if model.dtype == "auto" else model.dtype
-rank = next(size for size in (8, 16, 32, 64, 128, 256, 320, 512) if size >= model.adapters.lora.r)
-print(model.name, model.max_seq_length, rank, dtype)
+words = [model.name, "--dtype", "bfloat16" if model.dtype == "auto" else model.dtype]
+words += ["--max-lora-rank", next(size for size in RANKS if size >= min(model.adapters.lora.r, RANKS[-1]))]
+words += ["--max-model-len", model.max_seq_length]
+words += ["--revision", model.revision] if model.revision else []
+words += ["--trust-remote-code"] if model.trust_remote_code else []
+print(*words, sep="\n")
 PYTHON
 )
-read -r model length rank dtype <<< "$settings"
+mapfile -t words <<< "$settings"
 
-VLLM_ALLOW_RUNTIME_LORA_UPDATING=1 CUDA_VISIBLE_DEVICES=0 "${VLLM:-.venv-vllm/bin/vllm}" serve "$model" \
-    --served-model-name base --host 127.0.0.1 --port "$port" --dtype "$dtype" --generation-config vllm \
-    --logprobs-mode processed_logprobs --enable-lora --max-loras 1 --max-cpu-loras 4 --max-lora-rank "$rank" \
-    --max-model-len "$length" > vllm-server.log 2>&1 &
+VLLM_ALLOW_RUNTIME_LORA_UPDATING=1 CUDA_VISIBLE_DEVICES=${cards[0]} "${VLLM:-.venv-vllm/bin/vllm}" serve "${words[@]}" \
+    --served-model-name base --host 127.0.0.1 --port "$port" --generation-config vllm \
+    --logprobs-mode processed_logprobs --enable-lora --max-loras 1 --max-cpu-loras 4 > vllm-server.log 2>&1 &
 server=$!
 trap 'kill "$server" 2> /dev/null || true' EXIT
 until curl --silent --fail --output /dev/null "http://127.0.0.1:$port/health"; do
@@ -64,14 +74,14 @@ until curl --silent --fail --output /dev/null "http://127.0.0.1:$port/health"; d
     sleep 1
 done
 
-CUDA_VISIBLE_DEVICES=$(seq -s , 1 $((gpus - 1))) .venv/bin/torchrun --standalone --nproc_per_node $((gpus - 1)) \
+CUDA_VISIBLE_DEVICES=$(IFS=, && echo "${cards[*]:1}") .venv/bin/torchrun --standalone --nproc_per_node $((gpus - 1)) \
     "$script" --config "$config" --resume "${overrides[@]}" &
 launched=$!
 trap 'kill -TERM "$launched" 2> /dev/null || true' TERM INT # every process saves a checkpoint and leaves
 code=0
 wait "$launched" || code=$?
-if kill -0 "$launched" 2> /dev/null; then # the first wait ended with the signal
+while kill -0 "$launched" 2> /dev/null; do # a signal ended the wait
     code=0
     wait "$launched" || code=$?
-fi
+done
 exit "$code"

@@ -59,7 +59,7 @@ _TYPED = (  # as programs and plain texts write formulae; √2x and √x² are l
     (re.compile(r"\A\\mathbb\s*(?:R|\{R\})\Z"), r"(-\\infty, \\infty)"),
     (re.compile(r"\\[dt]binom(?![A-Za-z])"), r"\\binom"),
     (re.compile(r"\\(sin|cos|tan)\s*\^\s*\{\s*-1\s*\}"), r"\\arc\1"),
-    (re.compile(r"(?<=[0-9])\s+i(?![A-Za-z])"), "i"),
+    (re.compile(r"(\A|[-+(,=\s])([0-9.]+)\s+i(?!\s*\w)"), r"\1\2i"),
     (re.compile(r"\^\s*\(([^()]*)\)"), r"^{\1}"),
 )
 _MOST_ELEMENTS = 30
@@ -84,7 +84,7 @@ _PRODUCT = re.compile(
     r"|\\sqrt\s*(?:\[[^\]]*\])?\s*(?:\{[^{}]*\}|[0-9])\s*\*?\s*\\sqrt"
 )
 _POWER = re.compile(r"[0-9]\s*\^\s*[0-9]")
-_SUM_OF_NUMBERS = re.compile(r"(?:\A|[=(,+-])\s*[0-9.]+\s*[+-]\s*[0-9.]+(?![0-9.]|\s*[\w\\(^*/!])")
+_SUM_OF_NUMBERS = re.compile(r"(?:\A|[=(,]|(?<!\^)[+-])\s*[0-9.]+\s*[+-]\s*[0-9.]+(?![0-9.]|\s*[\w\\(\[{|^*/!])")
 _POWER_OF_GROUP = re.compile(r"[)}]\s*\^\s*[0-9]")
 _SUM = re.compile(r"[^\s(\[{,=<>^*/+-]\s*[+-]")
 _BAR = re.compile(r"\||\\[lr]?vert")
@@ -404,8 +404,10 @@ def _is_less_done(answer: str, gold: str) -> bool:
     if not {*_OPERATOR.findall(answer)} <= {*_OPERATOR.findall(gold)}:
         return True
     counted = [_PRODUCT, _POWER, _SUM_OF_NUMBERS]
+    used, wanted = ({*_FUNCTION.findall(text.replace(r"\ln", r"\log"))} for text in (answer, gold))
+    if used - {"exp"} and not wanted:
+        return True
     if not _LETTER.search(_NO_LETTER.sub("", answer + gold)):  # constants
-        used, wanted = ({*_FUNCTION.findall(text.replace(r"\ln", r"\log"))} for text in (answer, gold))
         counted += [_POWER_OF_GROUP, _BAR, *[_SUM] * (used == wanted)]  # surds for a cosine are more worked out
         if not used <= wanted:
             return True

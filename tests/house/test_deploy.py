@@ -170,19 +170,20 @@ def with_vllm(cluster, *words, config="configs/gsm8k.yaml", gpus=4, port=0):
 
 
 @pytest.mark.parametrize("code", [0, 3])
-def test_one_server_and_trainers_on_the_other_cards(cluster, code):
+def test_one_server_and_trainers_on_the_other_cards(cluster, monkeypatch, code):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,5,6,7,9")
     (cluster / "code").write_text(str(code))
-    port, job = with_vllm(cluster, "train.alpha=5")
+    port, job = with_vllm(cluster, "train.alpha=5", "model.revision=main")
     assert job.wait(120) == code, job.stderr.read()
     server, trainers = (cluster / "told.txt").read_text().splitlines()
     assert server == (
-        f"vllm 0 serve Qwen/Qwen3-0.6B --served-model-name base --host 127.0.0.1 --port {port} --dtype bfloat16 "
-        "--generation-config vllm --logprobs-mode processed_logprobs --enable-lora --max-loras 1 --max-cpu-loras 4 "
-        "--max-lora-rank 16 --max-model-len 2560"
+        "vllm 4 serve Qwen/Qwen3-0.6B --dtype bfloat16 --max-lora-rank 16 --max-model-len 2560 --revision main "
+        f"--served-model-name base --host 127.0.0.1 --port {port} --generation-config vllm "
+        "--logprobs-mode processed_logprobs --enable-lora --max-loras 1 --max-cpu-loras 4"
     )
     assert trainers == (
         "torchrun --standalone --nproc_per_node 3 train.py --config configs/gsm8k.yaml --resume train.alpha=5 "
-        f"generation.engine=vllm generation.vllm.url=http://127.0.0.1:{port}"
+        f"model.revision=main generation.engine=vllm generation.vllm.url=http://127.0.0.1:{port}"
     )
     with pytest.raises(OSError):
         urllib.request.urlopen(f"http://127.0.0.1:{port}/health")  # the server has ended
@@ -205,7 +206,7 @@ def test_a_server_that_does_not_start_and_a_config_that_it_cannot_serve_are_name
     assert job.wait(120) == 1 and job.stderr.read().endswith("vllm-server.log ends with:\nno such model\n")
     command = [DEPLOY / "vllm.sh", "configs/gsm8k.yaml", "model.load_in_4bit=true"]
     refused = subprocess.run(command, cwd=cluster, env={**os.environ, "GPUS": "2"}, capture_output=True, text=True)
-    assert refused.returncode == 1 and "weights than those of 4 bits" in refused.stderr
+    assert refused.returncode == 2 and "weights than those of 4 bits" in refused.stderr
     alone = subprocess.run(command, cwd=cluster, env={**os.environ, "GPUS": "1"}, capture_output=True, text=True)
     assert alone.returncode == 2 and "got 1 card, expected 2 or more" in alone.stderr
     assert len((cluster / "told.txt").read_text().splitlines()) == 1
