@@ -342,12 +342,15 @@ def servers(config: Path | None) -> Iterator[Finding]:
 def web(config: Path | None) -> Iterator[Finding]:
     """Checks what the web tools of a config need: packages and the internet, or a folder of documents."""
     try:
-        tools = (_tree_of(config) or {}).get("tools") if config else None
+        tree = _tree_of(config) if config else None
     except ImportError:
-        return  # `servers` has said it
-    if not isinstance(tools, dict) or not any(str(name).startswith("web.") for name in tools.get("names") or ()):
+        return  # which the check of servers reports
+    tools = tree.get("tools") if isinstance(tree, dict) else None
+    names = tools.get("names") if isinstance(tools, dict) else None
+    if not isinstance(names, list) or not any(str(name).startswith("web.") for name in names):
         return
-    if folder := (tools.get("web") or {}).get("folder"):
+    web_tools = tools.get("web")
+    if isinstance(web_tools, dict) and (folder := web_tools.get("folder")):
         is_there = Path(folder).expanduser().is_dir()
         fix = "" if is_there else "correct tools.web.folder: it names a folder of .txt, .md and .html files"
         yield Finding("web", OK if is_there else FAIL, f"documents in {folder}{'' if is_there else ': not there'}", fix)
@@ -356,8 +359,14 @@ def web(config: Path | None) -> Iterator[Finding]:
     if missing := [name for name, _ in pinned if _version(name) is None]:
         yield Finding("web", FAIL, f"{', '.join(missing)}: not installed", "pip install -r requirements-web.txt")
     status, said = _ask(SITE)
-    fix = "" if status else "connect, or take documents of your own: tools.web.folder=DIR"
-    yield Finding("web", OK if status else FAIL, f"{SITE} {'answers' if status else f'does not answer ({said})'}", fix)
+    answers = 0 < status < 400
+    fix = "" if answers else "connect, or take documents of your own: tools.web.folder=DIR"
+    yield Finding(
+        "web",
+        OK if answers else FAIL,
+        f"{SITE} answers {status}" if status else f"{SITE} does not answer ({said})",
+        fix,
+    )
 
 
 def _tree_of(config: Path) -> Any:

@@ -74,6 +74,7 @@ from lib.rewards.judge import prepare
 from lib.run.hub import local_adapter
 from lib.run.results import newest_adapter, position
 from pages import eval_tables, paired
+from pages.blocks import seen
 from pages.served import CARD, read_card
 
 
@@ -505,7 +506,8 @@ def checked_card(config: ScoreConfig, args: argparse.Namespace) -> int:
             asked = text["messages"][:-1] if "reply" in text else text["messages"]
             if asked != request.messages:
                 raise ConfigError(
-                    f"{args.check}: a chat of question {text['question']}, {text['condition']}, is not the one that "
+                    f"{args.check}: a chat of question {seen(str(text['question']), 9)}, "
+                    f"{seen(str(text['condition']), 20)}, is not the one that "
                     f"{args.config} asks for: give the config and overrides of the measurement, or else the folder was "
                     "changed"
                 )
@@ -520,7 +522,7 @@ def checked_card(config: ScoreConfig, args: argparse.Namespace) -> int:
     numbers = json.loads(encode(attempts.card(replayed) | which))
     where = differing(mine, theirs, "transcripts") or differing(numbers, {key: card.get(key) for key in numbers}, CARD)
     if where:
-        raise ConfigError(f"{args.check}: {where} differs from what its replies give: measure it again")
+        raise ConfigError(f"{args.check}: {seen(where, 200)} differs from what its replies give: measure it again")
     row = card_row(card)
     table = Path(__file__).with_name("SELF_CORRECTION.md").read_text(encoding="utf-8").splitlines()
     of_it = [line for line in table if line.split(" | ")[:3] == row.split(" | ")[:3]]
@@ -558,7 +560,7 @@ def card_row(card: dict) -> str:
     ]
     asked = f"{card['prompts']} of {str(card['questions'])[:8]}, {card['samples']} each"
     cells = [card["model"], asked, f"{card['temperature']:g}", *rates, *answers]
-    return f"| {' | '.join(' '.join(str(cell).replace('|', '/').split()) for cell in cells)} |"
+    return f"| {' | '.join(' '.join(seen(str(cell), 300).replace('|', '/').split()) for cell in cells)} |"
 
 
 def planned(attempts: Any) -> list[str]:

@@ -4,9 +4,10 @@
     python data/build_self_check.py --seed 1 --each 500 --out data/generated/self-check
 
 sums       additions of 3, 6 and 12 numbers of 2, 4 and 9 digits; every column carries
-lists      which of 8, 20 and 60 people meet one, two and three conditions: nobody may be forgotten
+lists      which of 8, 20 and 60 people meet one, two and three conditions; the answer names all of them
 dates      a date some days after another: within weeks, over years, and counted in working days
-programs   tasks of data/code_tasks.jsonl with their tests; the step is the length of the solution
+programs   tasks of data/code_tasks.jsonl with their tests; the step is the length of the solution. A model that was
+           trained on these tasks knows them
 
 `test.jsonl` has --each questions of every set, of which any first rows have sets and steps in equal shares. Columns are
 `question` (with the form of the answer), `answer`, `task`, `step` (1 to 3) and, for programs, what their tests need.

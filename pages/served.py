@@ -29,8 +29,8 @@ RATES_NOTE = (
 
 def read_card(folder: Path) -> dict[str, Any]:
     """Returns the card in a folder of evaluate.py --url. Raises ConfigError if it is damaged."""
-    rows, _ = read_jsonl(folder / CARD)
-    if not rows or not rows[0].keys() >= {"model", "conditions", "findings"}:
+    rows, _ = read_jsonl(folder / CARD) if (folder / "transcripts.jsonl").is_file() else ([], 0)
+    if not rows or not rows[0].keys() >= {"model", "conditions", "findings", "parts"}:
         raise ConfigError(f"{folder / CARD}: this is no card of evaluate.py --url: repeat its command with --resume")
     return rows[0]
 
@@ -57,9 +57,8 @@ def _chat(row: dict[str, Any], first: dict[str, Any]) -> dict[str, Any]:
     attempt, message = (first["messages"][-1]["content"], "") if condition == "redraw" else texts[-2:]
     prompt = "\n\n".join(texts if condition == "redraw" else texts[:-2])
     chat |= {"prompt": prompt, "target": row["target"], "attempt1": attempt, "message": message, "attempt2": reply}
-    one: dict[str, Any] = {"planted": {"match": False}, "other": {}}.get(
-        condition, first
-    )  # which is not always its own
+    shown = {"planted": {"match": False}, "other": {}}  # attempts 1 that are not the model's answer to this question
+    one: dict[str, Any] = shown.get(condition, first)
     both = (("1", one), ("2", row))
     return chat | {
         f"{name}{end}": of[name] for end, of in both for name in ("match", "malformed") if of.get(name, "") != ""
@@ -70,7 +69,8 @@ def overview_of(cards: Sequence[dict[str, Any]], rollouts: Rollouts) -> dict[str
     """Returns title, alert, lead, notes and sections of the page of one card, or of several with a column each."""
     names = [seen(str(card["model"]), 80) for card in cards]
     links = {(moment["run"], moment["label"]): number for number, moment in enumerate(rollouts.moments)}
-    lines = [TableLine(name, [_finding(card["findings"][name]) for card in cards]) for name in cards[0]["findings"]]
+    findings = [card["findings"] for card in cards]
+    lines = [TableLine(name, [_finding(rows.get(name, {})) for rows in findings]) for name in findings[0]]
     sections = [PageSection("Findings", [TextTable(muted(*names), lines)], FINDINGS_NOTE)]
     conditions = [card["conditions"] for card in cards]
     sections.append(PageSection("Conditions", [_rates(names, conditions, links)], RATES_NOTE))

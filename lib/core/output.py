@@ -10,8 +10,9 @@ from typing import BinaryIO
 
 _failed: dict[str, str] = {}  # stream -> reason of its first failure
 _unsaid: list[str] = []
-_copy: BinaryIO = io.BytesIO()  # of what is printed; a file once there is a run
-STYLES = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")  # a terminal's colours and the like
+_copy: BinaryIO = io.BytesIO()  # of what is printed; a file while there is a run
+MOST_EARLY = 1 << 20  # bytes kept before there is a file
+STYLES = re.compile(rb"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07\x1b]*(?:\x07|\x1b\\))")  # a terminal's colours, titles
 
 
 def protect_output() -> None:
@@ -41,12 +42,13 @@ def lost_output() -> str:
     return text
 
 
-def keep_output(path: Path) -> None:
-    """Appends a copy of what protected streams have printed and will print to a file. Raises OSError."""
+def keep_output(path: Path | None) -> None:
+    """Copies what protected streams print, and what they printed before, to a file; None ends that. Raises OSError."""
     global _copy
-    early = _copy.getvalue() if isinstance(_copy, io.BytesIO) else b""
-    _copy = open(path, "ab", buffering=0)  # noqa: SIM115  until the process ends
-    _copy.write(early)
+    before, _copy = _copy, open(path, "ab", buffering=0) if path else io.BytesIO()  # noqa: SIM115
+    with contextlib.suppress(OSError):
+        _copy.write(before.getvalue() if isinstance(before, io.BytesIO) else b"")
+    before.close()
 
 
 class _Lossy(io.FileIO):
@@ -55,13 +57,15 @@ class _Lossy(io.FileIO):
         self._name = name
 
     def write(self, data) -> int:  # type: ignore[no-untyped-def]
-        with contextlib.suppress(OSError):
-            _copy.write(STYLES.sub(b"", data))
         try:
-            return super().write(data)
+            written = super().write(data)
         except OSError as error:
             _note(self._name, error.strerror or str(error))
-            return memoryview(data).nbytes
+            written = memoryview(data).nbytes
+        with contextlib.suppress(OSError):
+            if not isinstance(_copy, io.BytesIO) or _copy.tell() < MOST_EARLY:
+                _copy.write(STYLES.sub(b"", bytes(data[:written])))
+        return written
 
 
 def _note(name: str, reason: str) -> None:

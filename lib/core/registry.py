@@ -51,6 +51,10 @@ def place_in(frames: list[traceback.FrameSummary]) -> str:
     return f"{path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path}:{in_project[-1].lineno}"
 
 
+def _name_of(function: Callable) -> str:
+    return f"{function.__module__}.{getattr(function, '__qualname__', type(function).__qualname__)}"
+
+
 class Registry:
     """Callables by name. `kind` is the word used in messages ("reward", "extractor")."""
 
@@ -62,12 +66,9 @@ class Registry:
         """Returns a decorator: `@register_reward("exact_match")`. It raises ConfigError if the name is taken."""
 
         def add(function: Callable) -> Any:
-            earlier = self._entries.get(name, function)
-            if (earlier.__module__, earlier.__qualname__) != (function.__module__, function.__qualname__):
-                raise ConfigError(
-                    f"{self.kind} '{name}' is registered twice, by {earlier.__module__}.{earlier.__qualname__} and by "
-                    f"{function.__module__}.{function.__qualname__}: rename one of them"
-                )
+            takers = [_name_of(self._entries.get(name, function)), _name_of(function)]
+            if takers[0] != takers[1]:
+                raise ConfigError(f"{self.kind} '{name}' is registered twice, by {' and by '.join(takers)}: rename one")
             self._entries[name] = function
             return function
 

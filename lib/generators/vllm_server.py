@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 BASE = "base"  # the server's name of the model without an adapter
 TESTED = ((0, 30), (0, 31))  # versions from the first on, below the second
+WINDOW = "from {} on, below {}".format(*(".".join(map(str, version)) for version in TESTED))
 POLL_SECONDS = 0.5
 SHORT_SECONDS = 30.0  # for a question that needs no model; a server that takes longer hangs
 START_SECONDS = 1800.0  # until a server that was started here must answer
@@ -125,7 +126,7 @@ class VllmServer:
         except (KeyError, IndexError, TypeError, ValueError) as error:
             raise ApiError(
                 f"generation.vllm: {self.url} gives no log-probs of a prompt ({type(error).__name__}: {error}); "
-                f"is it vLLM {_window()}?"
+                f"is it vLLM {WINDOW}?"
             ) from error
 
     @asynccontextmanager
@@ -229,7 +230,7 @@ class VllmServer:
         version = self._get("/version").get("version", "")
         numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdecimal())
         if not TESTED[0] <= numbers < TESTED[1]:
-            self.say(f"vllm: version {version or 'unknown'} at {self.url} is untested; tested is {_window()}")
+            self.say(f"vllm: version {version or 'unknown'} at {self.url} is untested; tested is {WINDOW}")
 
     def _post(self, path: str, body: dict, seconds: float | None = None) -> Any:
         """Returns the answer within `seconds`, or within the deadline of a completion. Raises ServerLost, ApiError."""
@@ -302,11 +303,6 @@ def _leavable() -> Iterator[None]:
     except Left as error:
         error.exit_code = interrupts.exit_code
         raise
-
-
-def _window() -> str:
-    low, high = (".".join(map(str, version)) for version in TESTED)
-    return f"from {low} on, below {high}"
 
 
 def _message(response: "httpx2.Response") -> str:

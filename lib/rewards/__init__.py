@@ -12,7 +12,8 @@ prompts (collect_rollouts.py: for one rollout at a time, from several threads), 
     prompts      list, the user's questions; of later attempts too, still the first one (in TRL: what TRL calls prompts)
     rows         list[dict], every column of each prediction's row
     <column>     list, one value per prediction, for any column of the data set; `**kwargs` receives all columns
-    <option>     value of `reward.options` in the config; a parameter after `*` with a default, whose type it must have
+    <option>     value of `reward.options` in the config; a parameter after `*` with a default, whose type it must have,
+                 and which no column fills
 
 It returns for each prediction a finite number, a dict of named components whose sum is the reward, or a `Judged`, which
 may decide the match and what is malformed as well, or say that a prediction could not be judged and must be left out of

@@ -56,10 +56,6 @@ def mentions(text: str, gold: str, mode: str) -> bool:
     return gold in runs if mode == "word" else any(gold in run for run in runs)
 
 
-def _has_other_letters(text: str) -> bool:
-    return any(character.isalpha() and not "A" <= character <= "Z" for character in _typed(text, "NFKD"))
-
-
 def _scale(text: str) -> float:
     """Returns a ramp over the words of a text, times the share of the four tags that are there."""
     ramp = (len(text.split()) - _SHORT) / (_LONG - _SHORT)
@@ -93,7 +89,8 @@ def crossword(
         if not gold or sum(lengths) != len(gold):
             about = f"enumeration {value!r} does not fit the answer's {len(gold)} letters"
             return Judged({}, about=about, scored=False)
-        right = letters(answer) == gold and not _has_other_letters(answer)
+        is_latin = all("A" <= character <= "Z" for character in _typed(answer, "NFKD") if character.isalpha())
+        right = letters(answer) == gold and is_latin
         right = right and (reading == "tolerant" or has_words(answer, lengths))
         parts = {"answer": float(right)}
         if shaping:

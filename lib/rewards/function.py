@@ -27,8 +27,8 @@ class RewardFunction:
         self.name, self.columns, self.options = name, columns, dict(options)
         self.function, self.hooks = registry.rewards.get(name), registry.rewards.hooks(name)
         parameters = inspect.signature(self.function).parameters.values()
-        options = [p for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is not p.empty]
-        self._defaults = {option.name: option.default for option in options}
+        optional = [p for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is not p.empty]
+        self._defaults = {option.name: option.default for option in optional if option.name not in SUPPLIED}
         self.named, self.required, self._takes_all = self._read_signature()
 
     def __call__(self, lists: dict[str, Any], columns: Mapping[str, Any], texts: list[str]) -> list[Judged]:

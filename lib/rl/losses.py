@@ -94,7 +94,7 @@ POLICY_LOSSES = {
 def policy_loss(
     kind: PolicyLoss, logp: torch.Tensor, old_logp: torch.Tensor, advantage: torch.Tensor, answer: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Returns -min(ratio A, clip(ratio) A) of each token, (N,), and which ratios the clip changed, bool (N,).
+    """Returns -min(ratio A, clip(ratio) A) of each token, (N,), and which tokens the clip stopped, bool (N,).
 
     All inputs are per token, (N,): `advantage` is that of the token's answer, and `answer` numbers the answers from 0;
     all tokens of an answer must be among the N. The loss's `ratio`:
@@ -104,7 +104,7 @@ def policy_loss(
     sequence        s = exp(mean over the answer of l - o), the same for all of its tokens
     sequence_token  sg[s] exp(l - sg[l]): value, gradient and clip of `sequence`, but A may differ from token to token
     product         exp(sum over the answer of l - o): the answer is one action
-    weight          sg[clip(exp(l - o))] in front of log pi: clipped tokens keep their gradient
+    weight          sg[clip(exp(l - o))] in front of log pi: clipped tokens keep their gradient, and count as stopped
 
     With l = o every ratio is 1 and nothing is clipped: `sequence`, `sequence_token` and `token` have the same gradient.
     """

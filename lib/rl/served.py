@@ -74,9 +74,9 @@ class ServedAttempts:
         self.samples, self.feedback = settings.samples_per_prompt, TellVerdict(config.prompts)
         self.rows = [row for row in rows for _ in range(self.samples)]
         self.questions = [filled(config.prompts.user, row, "prompts.user") for row in self.rows]
-        self.targets: dict[Any, dict[str, None]] = {}  # by task
+        self.targets: dict[str, dict[str, None]] = {}  # by task
         for row in rows:
-            self.targets.setdefault(row.get(TASK), {})[self._target(row)] = None
+            self.targets.setdefault(self._task(row), {})[self._target(row)] = None
 
     def run(self) -> list[ServedChat]:
         """Returns all chats, first attempts first. Raises ApiError if no attempt 1 got a reply."""
@@ -90,7 +90,12 @@ class ServedAttempts:
             raise ApiError(
                 f"{self.server.key}: no attempt 1 got a reply ({firsts[-1].outcome}): fix that, then --resume"
             )
-        seconds = [chat for first in firsts if first.verdict for chat in self._follow_ups(first, firsts)]
+        groups: dict[str, list[ServedChat]] = {}
+        for first in firsts:
+            groups.setdefault(self._task(first.row), []).append(first)
+        placed = [(group, place) for group in groups.values() for place in range(len(group))]
+        neighbour = {group[place - self.samples].unit: group[place] for group, place in placed}
+        seconds = [chat for first in firsts if first.verdict for chat in self._follow_ups(first, neighbour[first.unit])]
         planted = [chat for chat in seconds if chat.condition == "planted"]
         verdicts = self._judged(planted, [chat.messages[-2]["content"] for chat in planted], [True] * len(planted))
         fails = {chat.unit for chat, verdict in zip(planted, verdicts, strict=True) if verdict.match}
@@ -182,11 +187,9 @@ class ServedAttempts:
             give_way()
         return verdicts
 
-    def _follow_ups(self, first: ServedChat, firsts: list[ServedChat]) -> Iterator[ServedChat]:
+    def _follow_ups(self, first: ServedChat, neighbour: ServedChat) -> Iterator[ServedChat]:
         """Yields the chats that ask for attempt 2 after an attempt 1."""
         look = self.config.prompts.self_correction
-        mates = [chat for chat in firsts if chat.row.get(TASK) == first.row.get(TASK)]
-        neighbour = mates[(mates.index(first) + self.samples) % len(mates)]
         text, answer = self._shown(first), first.verdict.answer
         wrong = self._wrong_claim(first)
         claim = wrong if first.verdict.match else self._target(first.row)
@@ -218,6 +221,9 @@ class ServedAttempts:
             return text.replace("<think>", "").replace("</think>", "").strip()
         return text
 
+    def _task(self, row: dict[str, Any]) -> str:
+        return str(row.get(TASK)) if self.config.reward.by_task else ""
+
     def _target(self, row: dict[str, Any]) -> str:
         """Returns the right answer of a row; "" where answers are not compared with one, as where tests decide."""
         judge = self.judge.judge_of(row)
@@ -226,7 +232,7 @@ class ServedAttempts:
     def _wrong_claim(self, first: ServedChat) -> str:
         """Returns the target of another row of the task that is wrong here and not what attempt 1 says; or ""."""
         target = self._target(first.row)
-        targets = list(self.targets[first.row.get(TASK)])
+        targets = list(self.targets[self._task(first.row)])
         start = seed_of(self.settings.seed, first.unit, "claim") % len(targets)
         for claim in targets[start:] + targets[:start]:
             is_taken = unchanged(claim, target) or unchanged(claim, first.verdict.answer)

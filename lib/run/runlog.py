@@ -1,7 +1,7 @@
 """The log of a run: its config, and JSONL streams that survive a kill at any instant.
 
 machine.json        where the newest start ran: commit, versions, processor, threads
-run.log             what the run printed, newest start last
+run.log             what the main process printed, newest start last
 metrics.jsonl       one row per optimizer step
 evaluations.jsonl   one row per evaluation
 alarms.jsonl        what lib/rl/watch.py noticed: a row when something begins, and one when it is over
@@ -90,6 +90,7 @@ class RunLog:
             stream.close()
         self._streams = {}
         if self._lock is not None:
+            keep_output(None)
             os.close(self._lock)
             self._lock = None
 

@@ -69,7 +69,7 @@ class Tracker:
         with self._spared():
             self._board.log(
                 {f"{part}/{name}": value for name, value in _flat(row)},
-                {f"{part}/samples": _spread(texts, SAMPLES)} if texts else {},
+                {f"{part}/samples": texts[:: -(-len(texts) // SAMPLES)]} if texts else {},  # evenly spaced
                 step,
             )
 
@@ -158,11 +158,6 @@ def _flat(row: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
             yield from zip((f"{name}/low", f"{name}/high"), value, strict=True)
         elif name.endswith("_at_k"):
             yield from _flat({f"{name[:-1]}{entry['k']}": {**entry, "k": None} for entry in value})
-
-
-def _spread(rows: Rows, most: int) -> Rows:
-    """Returns at most `most` rows, evenly spaced over the list and the same ones every time."""
-    return [rows[index * len(rows) // most] for index in range(most)] if len(rows) > most else rows
 
 
 def _mode() -> str:

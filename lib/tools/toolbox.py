@@ -155,7 +155,10 @@ class Toolbox:
         if name not in self.tools:
             return {"error": f"unknown tool '{name}'{did_you_mean(name, self.tools)} Known: {', '.join(self.tools)}"}
         if not isinstance(arguments, Mapping):
-            return {"error": f"wrong arguments: expected a JSON object, got {_kind(arguments)}"}
+            kind = {str: "text", list: "a list", type(None): "null"}.get(
+                type(arguments), f"a {type(arguments).__name__}"
+            )
+            return {"error": f"wrong arguments: expected a JSON object, got {kind}"}
         task = asyncio.ensure_future(self.tools[name].call(arguments))
         try:
             done, _ = await asyncio.wait({task}, timeout=seconds)  # wait_for would wait for one that ignores cancelling
@@ -207,7 +210,3 @@ def _without_titles(schema: Any) -> Any:
         kept = {key: value for key, value in schema.items() if key != "title" or isinstance(value, dict)}
         return {key: _without_titles(value) for key, value in kept.items()}  # a dict is a parameter called title
     return [_without_titles(value) for value in schema] if isinstance(schema, list) else schema
-
-
-def _kind(value: Any) -> str:
-    return {str: "text", list: "a list", type(None): "null"}.get(type(value), f"a {type(value).__name__}")

@@ -162,7 +162,7 @@ def test_the_web_tools_of_a_config(monkeypatch, tmp_path):
         config.write_text(tools)
         return [(finding.status, finding.found, finding.fix) for finding in doctor.web(config)]
 
-    assert told("tools: {names: [python.run]}") == told("seed: 1") == list(doctor.web(None)) == []
+    assert told("tools: {names: [python.run]}") == told("seed: 1") == told("- a") == list(doctor.web(None)) == []
     assert told(f"tools: {{names: [web.fetch], web: {{folder: {tmp_path}}}}}")[0][0] == "ok"
     [(status, found, fix)] = told(f"tools: {{names: [web.fetch], web: {{folder: {tmp_path}/nowhere}}}}")
     assert status == "FAIL" and "nowhere: not there" in found and "tools.web.folder" in fix
@@ -171,8 +171,10 @@ def test_the_web_tools_of_a_config(monkeypatch, tmp_path):
         monkeypatch.setattr(doctor, "SITE", site.url)
         packages, internet = told("tools: {names: [web.search]}")
         assert packages == ("FAIL", "ddgs: not installed", "pip install -r requirements-web.txt")
-        assert internet == ("ok", f"{site.url} answers", "")
+        assert internet == ("ok", f"{site.url} answers 200", "")
     assert "does not answer (" in told("tools: {names: [web.search]}")[1][1]
+    monkeypatch.setattr(doctor, "_ask", lambda address: (403, ""))  # a proxy that lets nothing through
+    assert told("tools: {names: [web.search]}")[1][0] == "FAIL"
 
 
 def test_a_place_that_cannot_be_written(monkeypatch):

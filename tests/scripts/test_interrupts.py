@@ -129,6 +129,22 @@ print("lost", flush=True)
     assert (tmp_path / "run.log").read_text() == 2 * "early\nlate\nerror\nlost\n"
 
 
+def test_each_run_of_a_process_keeps_its_own_output(tmp_path):
+    script = f"""
+from pathlib import Path
+from lib.core.output import keep_output, protect_output
+
+protect_output()
+for name in "ab":
+    print("early", name, flush=True)
+    keep_output(Path({str(tmp_path)!r}) / name)
+    print("late", name, flush=True)
+    keep_output(None)
+"""
+    subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True, capture_output=True)
+    assert [(tmp_path / name).read_text() for name in "ab"] == ["early a\nlate a\n", "early b\nlate b\n"]
+
+
 @pytest.mark.parametrize(("prepare", "said"), [
     ("sys.stdout.reconfigure(encoding='ascii', errors='strict')", "-> \\xe9\n"),
     ("os.close(1); sys.stdout = sys.__stdout__ = None", ""),

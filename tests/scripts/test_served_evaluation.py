@@ -201,8 +201,8 @@ def test_models_of_known_behaviour_get_the_right_card(task, capsys, model):
     assert f"finds its own errors: {finding['answer']}, {100 * finding['difference']:+.1f} [" in shown
 
 
-def simulated(model, seed, rows=150, judge=Judge):
-    """The card of a model without a server between."""
+def simulated(model, seed, rows=150, judge=Judge, **columns):
+    """The card of a model without a server between; `columns`: a function from the number of a row to its value."""
     config = ScoreConfig(**CONFIG, run_name="sums")
     data = [{"question": f"What is {7 * n} + {n + 3}?", "answer": str(8 * n + 3)} for n in range(rows)]
     settings = Eval(seed=seed, temperature=1.0)
@@ -217,6 +217,7 @@ def simulated(model, seed, rows=150, judge=Judge):
             replies.append(Reply(f"It is <answer>{number}</answer>"))
         return replies
 
+    data = [row | {name: value(n) for name, value in columns.items()} for n, row in enumerate(data)]
     judged = judge(config.reward, ["question", "answer"], "answer")
     attempts = ServedAttempts(config, Server(model="m"), judged, data, settings, ask)
     return attempts.card(attempts.run())
@@ -226,6 +227,11 @@ def simulated(model, seed, rows=150, judge=Judge):
 def test_the_findings_hold_for_every_seed(model):
     for seed in range(fewer(100, plain=8)):
         assert answers_in(simulated(model, seed)) == ANSWERS[model]
+
+
+def test_a_column_called_task_splits_nothing_without_rewards_by_task():
+    """Else a text or an id in it would leave a question alone: no other attempt to show it, no claim from others."""
+    assert simulated(checks, 0, task=lambda n: [f"id {n}"])["conditions"] == simulated(checks, 0)["conditions"]
 
 
 def test_luck_is_rarely_taken_for_more():

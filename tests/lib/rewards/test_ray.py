@@ -17,8 +17,8 @@ from data.builders import write_rows
 from judge import cluster, pool
 from judge.pool import Sandbox
 from judge.worker import Program, WorkerLost
+from lib.core import registry
 from lib.core.errors import SandboxError
-from lib.rewards import programs
 
 HAS_RAY = True
 try:
@@ -118,7 +118,7 @@ def test_what_is_raised_there_is_raised_here(nodes, monkeypatch):
 @needs_ray
 def test_a_reward_of_a_config_judges_there(nodes, afresh):
     pool.configure(ray=True)
-    assert "on a Ray cluster" in programs._prepare()
+    assert "on a Ray cluster" in registry.rewards.hooks("code").prepare()
 
 
 @pytest.mark.skipif(HAS_RAY, reason="ray is installed")

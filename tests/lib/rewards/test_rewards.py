@@ -1,5 +1,6 @@
 import ast
 import asyncio
+import functools
 import importlib.util
 import json
 import os
@@ -389,6 +390,7 @@ def test_a_second_reward_of_the_same_name_is_refused(shelf):
 
     with pytest.raises(ConfigError, match="'exact_match' is registered twice"):
         register_reward("exact_match")(another)
+    register_reward("part")(functools.partial(another))  # which has no name of its own
     another.__qualname__ = "exact_match"  # a function of that name in another module
     with pytest.raises(ConfigError, match=r"'exact_match' is registered twice, by lib\.rewards\.formula\.exact_match"):
         register_reward("exact_match")(another)
