@@ -50,7 +50,7 @@ text { font: 22px ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mo
 
 def draw_page(run: Path, picture: Path) -> None:
     """Writes the first screen of the run's page as a PNG."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # a browser's last files may come late
         page = Path(folder, "report.html")
         subprocess.run([sys.executable, ROOT / "report.py", run, "--out", page], check=True)
         browser = Browser(folder)
