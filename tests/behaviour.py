@@ -24,7 +24,8 @@ from safetensors.torch import load_file
 
 ROOT = Path(__file__).parents[1]
 TIMES = re.compile(r"seconds.*|time|tokens_per_second|.*_s|cost.*")
-LEFT_OUT = re.compile(r"MANIFEST\.json|machine\.json|run\.log|\.lock|config\.yaml|README\.md|.*\.html")  # times, paths, versions
+# times, paths, versions
+LEFT_OUT = re.compile(r"MANIFEST\.json|machine\.json|run\.log|\.lock|config\.yaml|README\.md|.*\.html")
 SMALL = ("checkpoint_every=2", "keep_checkpoints=9")
 SCORE = ("stage1_steps=4", "stage2_steps=4", "stage1_batch_size=6", "stage2_batch_size=6", *SMALL)
 PLAY = ("steps=4", "batch_size=6", "group_size=4", *SMALL)

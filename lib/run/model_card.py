@@ -68,8 +68,8 @@ class Trained:
     obstacles: dict[str, str]  # families whose effect no weights can have, with the reason
 
     def __str__(self) -> str:
-        parts = {"by PEFT or of the base": self.count - sum(self.families.values()), **self.families}
-        return f"{self.count:,} numbers are trained: {', '.join(f'{n:,} {name}' for name, n in parts.items() if n)}"
+        ours = ", ".join(f"{number:,} {family}" for family, number in self.families.items())
+        return f"{self.count:,} parameters are trained{f', of these {ours}' if ours else ''}"
 
 
 def trained_in(model: torch.nn.Module) -> Trained:

@@ -150,7 +150,7 @@ def test_a_run_leaves_a_model_that_loads_and_has_learned(folder, capsys):
     printed = capsys.readouterr()
     assert "«1<|im_end|>»<|user|>again<|im_end|>" in printed.out
     assert "step   60/60" in printed.out and "  0s left, until " in printed.out
-    assert " numbers are trained: " in printed.out
+    assert " parameters are trained" in printed.out
     assert "planned: 60 steps of 4 sequences, 240 examples of " in printed.out
     assert "; 20 evaluations of 4 examples" in printed.out
     assert "Warning" not in printed.err

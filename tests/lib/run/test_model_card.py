@@ -147,7 +147,7 @@ def test_numbers_are_counted_by_family(tree, make_policy, tiny, tmp_path):
     alone = copy.deepcopy(tiny[0])
     shelf.attach(alone, Adapters(lora=None, ia3={}), seed=0)
     assert trained_in(alone).families == {"ia3": 32} and trained_in(alone).count == 32
-    assert str(trained_in(alone)) == "32 numbers are trained: 32 ia3"
+    assert str(trained_in(alone)) == "32 parameters are trained, of these 32 ia3"
 
 
 def test_a_card_of_several_tasks_names_their_data_and_rewards(make_policy, tmp_path):
