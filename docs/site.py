@@ -1,11 +1,12 @@
 """Adds README, leaderboard, log, contributing and notebook to the site of mkdocs.yml, and corrects their links."""
 
+import re
 from pathlib import Path
 
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).parents[1]
-OUTSIDE = ("README.md", "LEADERBOARD.md", "LOG.md", "CONTRIBUTING.md", "notebooks/rematch.ipynb")
+OUTSIDE = ("README.md", "LEADERBOARD.md", "SELF_CORRECTION.md", "LOG.md", "CONTRIBUTING.md", "notebooks/rematch.ipynb")
 
 
 def on_files(files, config):
@@ -17,5 +18,6 @@ def on_files(files, config):
 
 
 def on_page_markdown(markdown, page, config, files):
-    """Points links to what lies above docs/ at its page here."""
-    return markdown.replace("](../", "](")
+    """Points links to what lies above docs/ at its page here; of links to code, which has none, the text stays."""
+    to_code = rf"\[([^\]]*)\]\(\.\./(?!{'|'.join(map(re.escape, OUTSIDE))})[^)]*\)"
+    return re.sub(to_code, r"\1", markdown).replace("](../", "](")
