@@ -73,6 +73,7 @@ from lib.core.registry import matchers
 from lib.rewards.judge import prepare
 from lib.run.hub import local_adapter
 from lib.run.results import newest_adapter, position
+from lib.run.runlog import is_number
 from pages import eval_tables, paired
 from pages.blocks import seen
 from pages.served import CARD, read_card
@@ -452,7 +453,7 @@ def served_model(config: ScoreConfig, args: argparse.Namespace) -> int:
         about = {"when": "served", "model": server.model, "temperature": settings.temperature}
         row = described(config, None, settings) | about | which | attempts.card(chats)
         write_whole(folder / "transcripts.jsonl", map(encode, attempts.transcripts(chats)))
-        write_whole(folder / "self_correction.json", [encode(row)])
+        write_whole(folder / CARD, [encode(row)])
     screen.heading(f"{server.model} at {address(server)}")
     screen.say("\n".join(card_lines(row)))
     if row["failures"]:
@@ -540,7 +541,7 @@ def differing(mine: Any, theirs: Any, where: str) -> str:
     if isinstance(mine, list) and isinstance(theirs, list) and len(mine) == len(theirs):
         pairs = [(one, two, f"{where}[{index}]") for index, (one, two) in enumerate(zip(mine, theirs, strict=True))]
         return next(filter(None, (differing(*pair) for pair in pairs)), "")
-    are_numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in (mine, theirs))
+    are_numbers = is_number(mine) and is_number(theirs)
     return "" if mine == theirs or (are_numbers and math.isclose(mine, theirs, rel_tol=1e-9, abs_tol=1e-12)) else where
 
 

@@ -48,7 +48,7 @@ from lib.rl.curriculum import Curriculum, outcomes_of
 from lib.rl.distill import Distiller
 from lib.rl.evaluation import answers_of, in_parts, selected, summarise
 from lib.rl.hooks import Hook, log_hooks
-from lib.rl.log_rows import NO_NOTES, Notes, long_ones, means_of, numbers_of, texts_of, updates_in_one
+from lib.rl.log_rows import NO_NOTES, Notes, length_extremes, means_of, numbers_of, texts_of, updates_in_one
 from lib.rl.losses import Objective, kl_in_reward
 from lib.rl.measures import totals
 from lib.rl.plan import stage_of, work_of_selfplay
@@ -358,7 +358,7 @@ class GspoRun:
         row |= {
             **means_of(answers),
             **means_of(groups),
-            **long_ones([entry["length"] for entry in answers]),
+            **length_extremes([entry["length"] for entry in answers]),
             "prompts_solved": sum(collect([sum(any(game.group.matches) for game in games)], self.accelerator)),
             **totals([game.group for game in games], [entry["length"] for entry in answers], credit, self.accelerator),
             "total/missing_games": self.scoreboard.missing_games,

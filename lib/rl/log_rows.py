@@ -104,7 +104,7 @@ def numbers_of(
     return numbers
 
 
-def long_ones(lengths: Sequence[float]) -> dict[str, float]:
+def length_extremes(lengths: Sequence[float]) -> dict[str, float]:
     """Returns the 95th percentile and the maximum of answers' lengths, in tokens; {} if there are no answers."""
     return {"length_p95": percentiles(lengths, (95,))[95], "length_max": max(lengths)} if lengths else {}
 

@@ -10,7 +10,7 @@ from lib.core.config import ATTEMPT, ScoreConfig
 from lib.rewards.judge import Judge
 from lib.rl.checks import form_of
 from lib.rl.credit import Credit, peers_of
-from lib.rl.log_rows import long_ones, means_of, numbers_of
+from lib.rl.log_rows import length_extremes, means_of, numbers_of
 from lib.rl.tree import Answer, Group
 from lib.run.distributed import any_process, collect
 
@@ -65,7 +65,7 @@ def metrics_of(trees: list[Group], credit: Credit, judge: Judge, config: ScoreCo
     means = {
         turn: means_of(numbers for name, numbers in rows if name == turn)
         | means_of(numbers for name, numbers in spreads if name == turn)
-        | long_ones([numbers["length"] for name, numbers in rows if name == turn])
+        | length_extremes([numbers["length"] for name, numbers in rows if name == turn])
         | ({"prompts_solved": solved_by[turn]} if turn.startswith(ATTEMPT) else {})
         for turn in turns
     }
