@@ -303,7 +303,10 @@ def modelfile(tokenizer: Any, config: RLConfig, stops: list[str]) -> str:
     if is_readable and all(rendered(count) == written(count) for count in (1, 5)):
         lines.append(f'TEMPLATE """{template}"""')
     else:
-        lines += [f'SYSTEM """{system}"""'] if system and '"""' not in system else []
+        if '"""' in system:
+            lines.append('# the system message of training is left out: a Modelfile cannot hold its """')
+        elif system:
+            lines.append(f'SYSTEM """{system}"""')
         lines.append("# Ollama takes the chat template of model.gguf")
     return "\n".join([*lines, ""])
 

@@ -47,10 +47,9 @@ def render_runs(runs: Sequence[RunFolder], rollouts: Rollouts, live: bool = Fals
         kept, blobs = rollouts.within(MOST_BYTES)
         note = ""
         if len(kept.units) < kept.total:
-            note = (
-                f"{len(kept.units):,} of {kept.total:,} rollouts are in this file, drawn evenly; "
-                f"python report.py {' '.join(str(run.folder) for run in runs)} --watch shows all"
-            )
+            folders = " ".join(str(run.folder) for run in runs)
+            rest = "transcripts.jsonl has all" if page else f"python report.py {folders} --watch shows all"
+            note = f"{len(kept.units):,} of {kept.total:,} rollouts are in this file, drawn evenly; {rest}"
     return render(
         live=live,
         blobs=blobs,

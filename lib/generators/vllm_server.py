@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import httpx2
 
 BASE = "base"  # the server's name of the model without an adapter
-TESTED = ((0, 30), (0, 31))  # versions from the first on, below the second
+TESTED = ((0, 30), (0, 33))  # versions from the first on, below the second
 WINDOW = "from {} on, below {}".format(*(".".join(map(str, version)) for version in TESTED))
 POLL_SECONDS = 0.5
 SHORT_SECONDS = 30.0  # for a question that needs no model; a server that takes longer hangs
