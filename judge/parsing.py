@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
-from judge.quantities import TYPOGRAPHIC, Quantity, marked_number, read_quantity
+from judge.quantities import OF_WHAT, TYPOGRAPHIC, Quantity, marked_number, numerals, read_quantity
 
 # An escaped brace is text; a doubled backslash before `boxed` is what models write that learned from JSON.
 _BRACES = re.compile(r"\\{1,2}boxed[ \t\r\n]*\{|\\.|[{}]", re.DOTALL)
@@ -152,7 +152,7 @@ def quantity(text: str) -> Quantity | None:
     text = text.strip()
     if len(text) > _LONGEST_WRAPPED or text.startswith("~") or text.endswith(".."):
         return None
-    text = _FORMULA_FIRST.sub(_its_inside, peel(text.removesuffix(".")), count=1)
+    text = _FORMULA_FIRST.sub(r"\1\2", peel(text.removesuffix(".")), count=1)
     name, equals, rest = text.partition("=")
     if not (equals and is_name(name)):
         return read_quantity(text) or _marked_quantity(text)
@@ -160,14 +160,12 @@ def quantity(text: str) -> Quantity | None:
     return value and value._replace(name="".join(name.lower().split()))
 
 
-def _its_inside(formula: re.Match) -> str:
-    return formula[1] or formula[2]
-
-
 def _marked_quantity(text: str) -> Quantity | None:
     marked = marked_number(text) if len(text) <= _LONGEST_MARKED else None
     if not marked or marked.start > 0:
         return None
+    if not all(OF_WHAT.search(text[: other.start]) for other in numerals(text) if other.start >= marked.end):
+        return None  # **18** for 2 days, but not **18**, then 19
     return read_quantity(text.replace("**", "")) or read_quantity(marked.text)
 
 
