@@ -80,13 +80,14 @@ _OPERATOR = re.compile(
 )
 _FUNCTION = re.compile(r"\\((?:arc)?(?:sin|cos|tan|cot|sec|csc)h?|log|ln|lg|exp)(?![A-Za-z])")
 _PRODUCT = re.compile(
-    r"[0-9]\s*\*\s*(?!10\s*\^)[0-9]|(?<!_)[0-9]\s*\(\s*[0-9.]+\s*\)"
+    r"(?<![0-9.^_])[0-9.]+[\s*\\A-Za-z]*\*\s*(?!10\s*\^)[0-9]|(?<!_)[0-9]\s*\(\s*[0-9.]+\s*\)"
     r"|\\sqrt\s*(?:\[[^\]]*\])?\s*(?:\{[^{}]*\}|[0-9])\s*\*?\s*\\sqrt"
 )
 _POWER = re.compile(r"[0-9]\s*\^\s*[0-9]")
 _SUM_OF_NUMBERS = re.compile(r"(?:\A|[=(,]|(?<!\^)[+-])\s*[0-9.]+\s*[+-]\s*[0-9.]+(?![0-9.]|\s*[\w\\(\[{|^*/!])")
 _POWER_OF_GROUP = re.compile(r"[)}]\s*\^\s*[0-9]")
 _SUM = re.compile(r"[^\s(\[{,=<>^*/+-]\s*[+-]")
+_SUM_WITHIN = re.compile(r"[({\[](?:[^(){}\[\]]|\{[^{}]*\}|\([^()]*\))+?[+-]")  # (x+1)(x+2), not x^{-1}
 _BAR = re.compile(r"\||\\[lr]?vert")
 _QUOTIENT = re.compile(
     r"\\[cdt]?frac\s*\{\s*-?([0-9]+)[^{}0-9/+-]*\}\s*\{\s*([0-9]+)(?![0-9.])(?=[^{}+-]*\})"
@@ -230,13 +231,14 @@ def math(prediction: str, target: str) -> bool:
 
     If one of the two states a number, the other must state it, too: `2 + 3` and `\sqrt{25}`, which may stand in the
     question, do not match 5, while `x = 5` does. Lists, tuples and matrices are compared element by element. Formulae
-    need not be simplified, but the prediction must be worked out as much as the target is: an integral, a sum over k, a
-    binomial, a product or power of numbers, an exact quotient of integers (`\frac{6x}{3}`), a sum or a function of
+    need not be simplified, but the prediction must be worked out as much as the target is: an integral, a sum over k,
+    a binomial, a product or power of numbers, an exact quotient of integers (`\frac{6x}{3}`), a sum or a function of
     constants (`\ln 2 + \ln 5`, `\sin\frac{\pi}{3}`) does not match where the target has none, nor does a sum match one
-    term, or `x\sqrt{x}` match `x^{3/2}`, one with fewer letters. Decimals are exact: `0.3333333x` is not
-    `\frac{x}{3}`. A comma within a formula separates elements, not thousands. Angle brackets are their own. Different
-    units are not equal. `2 < x < 3` is `(2, 3)`, and `x = 2 or x = 3`, `2 and 3` and `\{2, 3\}` are one set, not the
-    point `(2, 3)`. A ratio, a time, a date, a range or a numeral of another base equals only its own text.
+    of fewer terms, or `x\sqrt{x}` match `x^{3/2}`, one with fewer letters; but sums in brackets may be expanded or
+    factored. Decimals are exact: `0.3333333x` is not `\frac{x}{3}`. A comma within a formula separates elements, not
+    thousands. Angle brackets are their own. Different units are not equal. `2 < x < 3` is `(2, 3)`, and
+    `x = 2 or x = 3`, `2 and 3` and `\{2, 3\}` are one set, not the point `(2, 3)`. A ratio, a time, a date, a range or
+    a numeral of another base equals only its own text.
 
     Formulae of more than 500 characters and those that exceed the child's limits are not equal. Letters alone are
     compared as words: as products of symbols, east would equal seat. Raises ConfigError without math-verify.
@@ -401,24 +403,22 @@ def _bases(text: str) -> list[tuple[str, str]]:
 
 def _is_less_done(answer: str, gold: str) -> bool:
     """True if `answer` leaves more to work out than `gold`, as one that restates the question does."""
-    if not {*_OPERATOR.findall(answer)} <= {*_OPERATOR.findall(gold)}:
-        return True
+    both, has_more = answer + gold, not {*_OPERATOR.findall(answer)} <= {*_OPERATOR.findall(gold)}
     counted = [_PRODUCT, _POWER, _SUM_OF_NUMBERS]
     used, wanted = ({*_FUNCTION.findall(text.replace(r"\ln", r"\log"))} for text in (answer, gold))
-    if used - {"exp"} and not wanted:
+    if has_more or (used - {"exp"} and not wanted):
         return True
-    if not _LETTER.search(_NO_LETTER.sub("", answer + gold)):  # constants
+    if not _LETTER.search(_NO_LETTER.sub("", both)):  # constants
         counted += [_POWER_OF_GROUP, _BAR, *[_SUM] * (used == wanted)]  # surds for a cosine are more worked out
         if not used <= wanted:
             return True
-    elif not _SUM.search(gold) and not _FUNCTION.search(gold) and not _RELATION.search(answer + gold):  # one term
+    elif not (_FUNCTION.search(gold) or _RELATION.search(both) or (_SUM.search(gold) and _SUM_WITHIN.search(both))):
         counted.append(_SUM)
         letters = [sum(map(str.isalpha, _NO_LETTER.sub("", text))) for text in (answer, gold)]
         if letters[0] > letters[1]:
             return True
-    if _has_whole_quotient(answer) and not _has_whole_quotient(gold):
-        return True
-    return any(len(kind.findall(answer)) > len(kind.findall(gold)) for kind in counted)
+    is_undivided = _has_whole_quotient(answer) and not _has_whole_quotient(gold)
+    return is_undivided or any(len(kind.findall(answer)) > len(kind.findall(gold)) for kind in counted)
 
 
 def _has_whole_quotient(text: str) -> bool:
