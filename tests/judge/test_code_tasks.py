@@ -153,7 +153,7 @@ BAD, SUM = {"entry_points": ["add", "Bad"]}, {"entry_points": ["Sum"], "stateful
         ({"tests": ["assert type(Sum(1)) is Sum"], **SUM}, "line 1 asks for the type of an object of the candidate"),
         (
             {"tests": ["s = Sum(1)\ns.parts.append(2)\nassert s.parts == [2]"], **SUM},
-            "line 2 changes s.parts, which is a",
+            "line 2 changes s.parts, a copy",
         ),
     ],
     ids=str,

@@ -245,6 +245,8 @@ REFUSED = {
     "copies of an object": "import copy\ns = Sums()\nassert copy.copy(s).add(1, 2) == 3",
     "what must not be reached alone": "for i in range(3):\n    if add(i, 0) != i:\n        i\n        assert False",
     "the class of an object": "assert type(Sums()) is Sums",
+    "the class of a variable": "sums = Sums()\nassert type(sums) is Sums",
+    "the attribute of the class": "sums = Sums()\nassert sums.__class__.__name__ == 'Sums'",
     "skips": "import pytest\n@pytest.mark.skipif(True, reason='')\ndef test():\n    assert add(1, 2) == 3",
     "patches by an attribute": "import unittest.mock\nwith unittest.mock.patch('os.name'):\n    assert add(1, 2) == 3",
     "what is printed": "import sys\nassert add(sys.stdout.getvalue(), '') == '3'",
