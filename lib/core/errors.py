@@ -3,9 +3,9 @@
 Every error answers three questions: where; what was got and what was expected; what to do about it.
 """
 
+import atexit
 import contextlib
 import errno
-import gc
 import os
 import re
 import resource
@@ -13,7 +13,6 @@ import signal
 import sys
 import tempfile
 import threading
-import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -101,9 +100,7 @@ REMEDIES = {
     errno.ENOTDIR: "a file has the name of a folder: move it away",
     errno.EISDIR: "a folder has the name of a file: move it away",
     errno.ENAMETOOLONG: "choose a shorter name",
-    errno.EACCES: "choose a folder where you may write",
-    errno.EPERM: "choose a folder where you may write",
-    errno.EROFS: "choose a folder where you may write",
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "choose a folder where you may write"),
 }
 
 
@@ -150,23 +147,21 @@ def end_at_ctrl_c() -> None:
     package, it may be taken for a broken package.
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # an ignored signal is ignored on purpose
-        signal.signal(signal.SIGINT, _end)
+        signal.signal(signal.SIGINT, lambda *_: _end_now(INTERRUPTED))
 
 
-def _end(*_: object) -> None:
-    with contextlib.suppress(RuntimeError, ValueError, OSError):  # the signal may have come in the middle of a print
-        sys.stdout.flush()
-    os._exit(INTERRUPTED)
+def _end_now(code: int) -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(RuntimeError, ValueError, OSError):  # a signal may have come in the middle of a print
+            print(end="", file=stream, flush=True)
+    os._exit(code)
 
 
 def end_anyway(code: int) -> None:
     """Ends the process after END_SECONDS at the latest, even if a reward left threads running."""
-
-    def end() -> None:
-        time.sleep(END_SECONDS)
-        os._exit(code)
-
-    threading.Thread(target=end, daemon=True).start()
+    timer = threading.Timer(END_SECONDS, os._exit, [code])
+    timer.daemon = True
+    timer.start()
 
 
 def run_script(main: Callable[[], int]) -> None:
@@ -177,12 +172,19 @@ def run_script(main: Callable[[], int]) -> None:
     """
     protect_output()
     let_threads_wait()
+    codes = [1]  # of an exception that Python prints itself
+    if "WORLD_SIZE" in os.environ:
+        # A process of several ends before Python destroys gloo's groups. Their destructor waits for a lock with the GIL
+        # held, gloo's thread for the GIL with that lock held: runs hung for ever. What is registered first runs last
+        atexit.register(lambda: _end_now(codes[-1]))
     before = signal.getsignal(signal.SIGINT)
     end_at_ctrl_c()
     try:
         code = main()
     except KeyboardInterrupt:
         code = INTERRUPTED
+    except SystemExit as end:  # of argparse
+        code = int(end.code or 0)
     except Left as left:
         code = left.exit_code
     except UserError as error:
@@ -210,6 +212,5 @@ def run_script(main: Callable[[], int]) -> None:
         signal.signal(signal.SIGINT, before)
     if code in (INTERRUPTED, TERMINATED, RewardError.exit_code):
         end_anyway(code)
-    if code == FINISHED and "WORLD_SIZE" in os.environ:
-        gc.collect()  # a wrapped model in a cycle keeps gloo's threads, and Python may abort over them as it ends
+    codes.append(code)
     sys.exit(code)

@@ -26,10 +26,7 @@ class RewardFunction:
     def __init__(self, name: str, columns: Sequence[str], options: Mapping[str, Any]):
         self.name, self.columns, self.options = name, columns, dict(options)
         self.function, self.hooks = registry.rewards.get(name), registry.rewards.hooks(name)
-        parameters = inspect.signature(self.function).parameters.values()
-        optional = [p for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is not p.empty]
-        self._defaults = {option.name: option.default for option in optional if option.name not in SUPPLIED}
-        self.named, self.required, self._takes_all = self._read_signature()
+        self._read_signature()
 
     def __call__(self, lists: dict[str, Any], columns: Mapping[str, Any], texts: list[str]) -> list[Judged]:
         """Returns the reward's judgement of each prediction. Raises ConfigError, NumericError, RewardError."""
@@ -83,11 +80,13 @@ class RewardFunction:
                 mistakes.append(f"{key}.{name}: got {value!r}, expected {like}")
         return mistakes
 
-    def _read_signature(self) -> tuple[set[str], list[str], bool]:
-        """Returns the parameters, those of them without a default, and whether `**kwargs` takes every column."""
+    def _read_signature(self) -> None:
         parameters = [p for p in inspect.signature(self.function).parameters.values() if p.kind is not p.VAR_POSITIONAL]
-        named = {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
-        required = [p.name for p in parameters if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
+        optional = [p for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is not p.empty]
+        self._defaults = {option.name: option.default for option in optional if option.name not in SUPPLIED}
+        self._takes_all = any(p.kind is p.VAR_KEYWORD for p in parameters)  # every column of the data set
+        self.named = named = {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+        self.required = required = [p.name for p in parameters if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
         available = {*SUPPLIED, *self.columns}
         if "extractor" in required and "extractor" not in available:
             raise ConfigError(
@@ -100,7 +99,6 @@ class RewardFunction:
                 f"reward '{self.name}' needs by name {', '.join(missing)} Nothing of that name can be given to "
                 f"it. Available: {', '.join(sorted(available))}"
             )
-        return named, required, any(p.kind is p.VAR_KEYWORD for p in parameters)
 
     def _first_broken(self, arguments: dict[str, Any], texts: list[str]) -> str:
         """Names the first sample for which a reward that raised raises again when called with it alone."""
