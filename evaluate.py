@@ -23,10 +23,11 @@ correction (SCoRe, arXiv 2409.12917, section 6.2): it votes over the last attemp
 attempts as these chats have in all. With several samples, succ@k of k attempts in a chat stands next to pass@k.
 `--url` measures a model behind an OpenAI-compatible server: does it find its errors, use a verdict, break right
 answers, give in to pressure (lib/rl/served.py)? The server's other settings are overrides, such as
-servers.served.api_key_env=NAME, the variable with the key. outputs/<run_name>-<model> gets self_correction.json,
-transcripts.jsonl and replies.jsonl, and `--resume` asks only for what is missing. Exit codes of its own: 6 the server
-refuses, 130 Ctrl-C and 143 SIGTERM after the open requests. `--check FOLDER` asks nothing: it builds the chats of such
-a folder again, by the config given here, judges its replies, and refuses a card or a row of the table that differs.
+servers.served.api_key_env=NAME, the variable with the key. outputs/<run_name>-<model> gets the page report.html,
+self_correction.json, transcripts.jsonl and replies.jsonl, and `--resume` asks only for what is missing. Exit codes of
+its own: 6 the server refuses, 130 Ctrl-C and 143 SIGTERM after the open requests. `--check FOLDER` asks nothing: it
+builds the chats of such a folder again, by the config given here, judges its replies, and refuses a card or a row of
+the table that differs.
 `--swap-attempts` asks whether attempt 2 reads attempt 1 or solves again: it is sampled after the policy's own, another
 question's, a right and a random first attempt (lib/rl/swaps.py); its rows go into the run's swaps.jsonl too.
 `--compare` answers nothing: it tests what differs between two evaluations of the same questions, pair by pair, of two
@@ -47,6 +48,8 @@ import json
 import math
 import os
 import re
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -462,6 +465,8 @@ def served_model(config: ScoreConfig, args: argparse.Namespace) -> int:
             "transcripts.jsonl; --resume tries again"
         )
     screen.say(f"{folder}: {spent([kept], server)}")
+    sys.stdout.flush()
+    subprocess.run([sys.executable, Path(__file__).with_name("report.py"), folder], check=False)  # the page
     return FINISHED
 
 

@@ -399,7 +399,8 @@ def test_the_shipped_tasks_take_one_command_and_are_told_apart(tmp_path, monkeyp
         numbers = card["parts"]["step"][step]
         assert [numbers[key] for key in ("n", "acc_attempt1", "acc_attempt2")] == [8, one, two]
         assert (numbers["i_to_c"], numbers["c_to_i"]) == (two - one, 0)
-    assert "second_look by task" in shown and "second_look by step" in shown
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert all("second_look by task" in text and "second_look by step" in text for text in (shown, page))
     texts = read_jsonl(folder / "transcripts.jsonl")[0]
     tasks = {text["question"]: text["task"] for text in texts}
     targets = {task: {row["answer"] for row in rows if row["task"] == task} for task in card["parts"]["task"]}
