@@ -49,7 +49,10 @@ def main() -> int:
         return FINISHED
     target = args.out or (args.runs[0] if len(runs) == 1 else args.runs[0].resolve().parent) / "report.html"
     rollouts = rollouts_of(runs)
-    page = overview_of(list(map(read_card, args.runs)), rollouts) if is_served else None
+    cards = list(map(read_card, args.runs)) if is_served else []
+    if len({card["model"] for card in cards}) < len(cards):  # one name before and after training
+        cards = [card | {"model": folder.name} for card, folder in zip(cards, args.runs, strict=True)]
+    page = overview_of(cards, rollouts) if cards else None
     target.write_text(render_runs(runs, rollouts, page=page), encoding="utf-8", errors="backslashreplace")
     print(f"report: {target}")
     return FINISHED

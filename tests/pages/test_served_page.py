@@ -106,6 +106,13 @@ def test_several_folders_are_one_page_with_a_column_each(tmp_path):
     assert len(browsed(html)[0]["rows"]["id"]) == 2 * len(ROWS) * len(CONDITIONS)
 
 
+def test_models_of_one_name_are_named_by_their_folders(tmp_path):
+    for name, repairs in (("before", False), ("after", True)):
+        folder_of(tmp_path / name, "corrector", repairs)
+    assert call(report, tmp_path / "before", tmp_path / "after") == 0
+    assert "after: it finds its own errors;" in (tmp_path / "report.html").read_text()
+
+
 @pytest.mark.parametrize("options", [["--text"], ["--watch"], ["--csv"], ["other"]])
 def test_what_is_for_runs_of_training_alone_is_refused(tmp_path, options):
     folder_of(tmp_path / "one", "m", repairs=True)
