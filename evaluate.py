@@ -466,7 +466,9 @@ def served_model(config: ScoreConfig, args: argparse.Namespace) -> int:
         )
     screen.say(f"{folder}: {spent([kept], server)}")
     sys.stdout.flush()
-    subprocess.run([sys.executable, Path(__file__).with_name("report.py"), folder], check=False)  # the page
+    draw = [sys.executable, str(Path(__file__).with_name("report.py")), str(folder)]
+    if subprocess.run(draw, check=False).returncode:
+        screen.warn(f"no page was written; see why by: python report.py {folder}")
     return FINISHED
 
 

@@ -13,10 +13,11 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
-from judge.quantities import OF_WHAT, TYPOGRAPHIC, Quantity, marked_number, numerals, read_quantity
+from judge.quantities import TYPOGRAPHIC, Quantity, marked_number, numerals, read_quantity
 
 # An escaped brace is text; a doubled backslash before `boxed` is what models write that learned from JSON.
 _BRACES = re.compile(r"\\{1,2}boxed[ \t\r\n]*\{|\\.|[{}]", re.DOTALL)
+_SECOND_THOUGHT = re.compile(r"[.;:?!]\s|\b(?:no|not|then|or|but|wait|actually|rather|instead|maybe)\b", re.IGNORECASE)
 _DELIMITERS = (("$$", "$$"), ("$", "$"), (r"\[", r"\]"), (r"\(", r"\)"), ("**", "**"))
 _COMMAND = re.compile(r"\\{1,2}(?:boxed|text|textbf|textrm|mathrm|mathbf|mbox)[ \t\r\n]*\{")
 _MOST_LAYERS = 8  # real answers nest two or three; a bound keeps hostile nesting linear
@@ -164,7 +165,8 @@ def _marked_quantity(text: str) -> Quantity | None:
     marked = marked_number(text) if len(text) <= _LONGEST_MARKED else None
     if not marked or marked.start > 0:
         return None
-    if not all(OF_WHAT.search(text[: other.start]) for other in numerals(text) if other.start >= marked.end):
+    others = [n for n in numerals(text) if n.start >= marked.end and n.text != marked.text]
+    if any(_SECOND_THOUGHT.search(text[marked.end : other.start]) for other in others):
         return None  # **18** for 2 days, but not **18**, then 19
     return read_quantity(text.replace("**", "")) or read_quantity(marked.text)
 

@@ -139,7 +139,7 @@ _MARKED = re.compile(r"\*\*([^*\n]{1,100})\*\*|\\boxed\{((?:[^{}\n]|\{[^{}\n]{0,
 _FORMULA = re.compile(r"[=+*/^<>?!|&\\_~{}√±×÷·]|(?<!\w)[-−–]")  # a sign that there is more than words around a number
 _CLOSING = re.compile(r"\$|\\[)\]]|\*\*")
 _GOES_ON = re.compile(rf"(?:{_CLOSING.pattern})*(?:[.,;:]?\s+(?!to\b|x\b)[(]?[A-Za-z]{{2}}|[.\s]*\Z)")
-OF_WHAT = re.compile(
+_OF_WHAT = re.compile(
     r"\b(?:for|in|per|among|between|across|after|within|during|every|each|with|from|of|at|on|by)"
     r"(?: (?:the|all|these|those|her|his|their|its|every|each|of)){0,2} \Z"
 )
@@ -184,7 +184,7 @@ class Numeral(NamedTuple):
         if not others:
             return True
         follows = _GOES_ON.match(line, self.end)
-        return self.start == 0 and bool(follows) and all(OF_WHAT.search(line[: other.start]) for other in others)
+        return self.start == 0 and bool(follows) and all(_OF_WHAT.search(line[: other.start]) for other in others)
 
 
 def same_unit(a: str, b: str) -> bool:

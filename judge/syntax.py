@@ -17,7 +17,6 @@ LARGEST = 10**4300  # from which on Python writes no integer in digits, so no ch
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _OPERATIONS = (ast.Compare, ast.BinOp, ast.UnaryOp, ast.Subscript, ast.FormattedValue)  # of values, not of functions
 _AT_ONCE = ("listcomp", "setcomp", "dictcomp", "genexpr")
-_CLASS_OF = "asks for the type of an object of the candidate, which is not here; use isinstance"
 _CHANGES = frozenset({"append", "extend", "insert", "remove", "clear", "sort", "reverse", "add", "discard", "update"})
 
 
@@ -145,8 +144,10 @@ def problems_in(tree: ast.AST, names: set[str], bound: set[str], defined: Iterab
             part = call.func.value
             if isinstance(part, ast.Attribute) and loaded_in(part) & instances:
                 yield node.lineno, f"changes {ast.unparse(part)}, a copy of what the candidate has; call its methods"
-        if isinstance(node, ast.Attribute) and node.attr == "__class__" and loaded_in(node.value) & (made | instances):
-            yield node.lineno, _CLASS_OF
+        parts = [node.left, *node.comparators] if isinstance(node, ast.Compare) else getattr(node, "args", [])
+        has_class = isinstance(parts, list) and any(getattr(part, "id", "") in made for part in parts)
+        if has_class and ("type" in loaded_in(node) or any(getattr(part, "attr", "") == "__class__" for part in parts)):
+            yield node.lineno, "asks for the type of an object of the candidate, which is not here; use isinstance"
         if isinstance(node, ast.Call):
             name = getattr(node.func, "id", getattr(node.func, "attr", ""))
             for sentence in _problems_of_call(node, name, names, functions, made | instances):
@@ -160,8 +161,6 @@ def _problems_of_call(call: ast.Call, name: str, names: set[str], functions: set
             yield f"passes {what} to {name}; functions cannot cross the process boundary, so pass data"
     if name in ("copy", "deepcopy") and call.args and loaded_in(call.args[0]) & made:
         yield "copies an object of the candidate, which is not here; test the copies that it makes itself"
-    if name == "type" and call.args and (_is_call_of(call.args[0], made) or getattr(call.args[0], "id", "") in made):
-        yield _CLASS_OF
 
 
 def _instances(nodes: list[Any], made: set[str]) -> set[str]:

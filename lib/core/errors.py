@@ -6,6 +6,8 @@ Every error answers three questions: where; what was got and what was expected; 
 import atexit
 import contextlib
 import errno
+import gc
+import io
 import os
 import re
 import resource
@@ -25,6 +27,7 @@ __all__ = ["FINISHED", "ConfigError", "SandboxError", "UserError", "first_line"]
 INTERRUPTED = 130  # Ctrl-C, after a checkpoint if there is a run
 TERMINATED = 143  # SIGTERM or SIGHUP, after a checkpoint
 END_SECONDS = 5.0  # time for threads left by a reward to end
+_codes: list[int] = []  # how a process of several ends
 
 
 class NumericError(UserError):
@@ -148,12 +151,18 @@ def end_at_ctrl_c() -> None:
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # an ignored signal is ignored on purpose
         signal.signal(signal.SIGINT, lambda *_: _end_now(INTERRUPTED))
+    if "WORLD_SIZE" in os.environ and not _codes:
+        # A process of several ends before Python destroys gloo's groups. Their destructor waits for a lock with the GIL
+        # held, gloo's thread for the GIL with that lock held: runs hung for ever. What is registered first runs last
+        _codes.append(1)  # of an exception that Python prints itself
+        atexit.register(lambda: _end_now(_codes[-1]))
 
 
 def _end_now(code: int) -> None:
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(RuntimeError, ValueError, OSError):  # a signal may have come in the middle of a print
-            print(end="", file=stream, flush=True)
+    for file in gc.get_objects():  # such as a log that a reward left open
+        if type(file) in (io.TextIOWrapper, io.BufferedWriter):
+            with contextlib.suppress(RuntimeError, ValueError, OSError):  # a signal may have come during a print
+                file.flush()
     os._exit(code)
 
 
@@ -172,21 +181,15 @@ def run_script(main: Callable[[], int]) -> None:
     """
     protect_output()
     let_threads_wait()
-    codes = [1]  # of an exception that Python prints itself
-    if "WORLD_SIZE" in os.environ:
-        # A process of several ends before Python destroys gloo's groups. Their destructor waits for a lock with the GIL
-        # held, gloo's thread for the GIL with that lock held: runs hung for ever. What is registered first runs last
-        atexit.register(lambda: _end_now(codes[-1]))
     before = signal.getsignal(signal.SIGINT)
     end_at_ctrl_c()
     try:
         code = main()
-    except KeyboardInterrupt:
-        code = INTERRUPTED
-    except SystemExit as end:  # of argparse
-        code = int(end.code or 0)
-    except Left as left:
-        code = left.exit_code
+    except SystemExit as left:  # of argparse
+        _codes.append(left.code if isinstance(left.code, int) else int(bool(left.code)))
+        raise
+    except (KeyboardInterrupt, Left) as end:
+        code = getattr(end, "exit_code", INTERRUPTED)
     except UserError as error:
         if isinstance(error, RewardError) and not error.is_located:  # there is no run directory for its traceback
             error = error.located(Path(tempfile.mkdtemp(prefix="rematch-")))
@@ -212,5 +215,5 @@ def run_script(main: Callable[[], int]) -> None:
         signal.signal(signal.SIGINT, before)
     if code in (INTERRUPTED, TERMINATED, RewardError.exit_code):
         end_anyway(code)
-    codes.append(code)
+    _codes.append(code)
     sys.exit(code)

@@ -5,7 +5,6 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import isfinite
 from numbers import Real
 from typing import Any
 
@@ -129,7 +128,8 @@ class RewardFunction:
             wrong = f"reward '{self.name}' returned {part!r} {where} ({text[:80]!r}): expected a finite number"
             if not isinstance(part, Real):
                 raise ConfigError(wrong)
-            if not _is_finite(part):
+            size: Any = abs(part)
+            if not size <= sys.float_info.max:  # NaN, and integers beyond the range of floats, too
                 raise NumericError(wrong)
         return {name: float(part) for name, part in parts.items()}
 
@@ -142,13 +142,6 @@ def _traces(arguments: Mapping[str, Any]) -> dict[str, Any]:
     if torch := sys.modules.get("torch"):  # which is not imported for a reward that does without it
         traces |= {"torch's gradient mode": torch.is_grad_enabled(), "torch's default dtype": torch.get_default_dtype()}
     return traces
-
-
-def _is_finite(number: Real) -> bool:
-    try:
-        return isfinite(number)
-    except OverflowError:  # an integer beyond the range of floats
-        return False
 
 
 def _is_alike(value: Any, default: Any) -> bool:

@@ -246,7 +246,10 @@ REFUSED = {
     "what must not be reached alone": "for i in range(3):\n    if add(i, 0) != i:\n        i\n        assert False",
     "the class of an object": "assert type(Sums()) is Sums",
     "the class of a variable": "sums = Sums()\nassert type(sums) is Sums",
-    "the attribute of the class": "sums = Sums()\nassert sums.__class__.__name__ == 'Sums'",
+    "the attribute of the class": "sums = Sums()\nassert sums.__class__ == Sums",
+    "the class in a method": (
+        "import unittest\nclass T(unittest.TestCase):\n    def test(self):\n        self.assertIs(type(Sums()), Sums)"
+    ),
     "skips": "import pytest\n@pytest.mark.skipif(True, reason='')\ndef test():\n    assert add(1, 2) == 3",
     "patches by an attribute": "import unittest.mock\nwith unittest.mock.patch('os.name'):\n    assert add(1, 2) == 3",
     "what is printed": "import sys\nassert add(sys.stdout.getvalue(), '') == '3'",
@@ -309,6 +312,8 @@ SHARING = [  # a right program and tests, the second half of which hangs togethe
     ("class Box: value, exception = 3, 4", "b = Box()\nassert b.value == 3\nassert b.exception == 4"),
     ("class Box: value = 3\ndef f(): return Box()", "from m import f\nassert f().value == 3"),
     ("class Box: open = patch = abs", "b = Box()\nassert b.open(1) == 1\nassert b.patch(-1) == 1"),
+    ("class Box: size = abs", "b = Box()\nb = b.size(1)\nassert type(b) is int and b.__class__ == int"),
+    ("def GCD(a, b): return 2", "g = GCD(4, 2)\nassert type(g) is int"),
 ]  # fmt: skip
 
 
