@@ -80,7 +80,7 @@ _OPERATOR = re.compile(
 )
 _FUNCTION = re.compile(r"\\((?:arc)?(?:sin|cos|tan|cot|sec|csc)h?|log|ln|lg|exp)(?![A-Za-z])")
 _PRODUCT = re.compile(
-    r"[0-9]\s*\*\s*(?!10\s*\^)[0-9]|(?<!_)[0-9]\s*\(\s*[0-9.]+\s*\)"
+    r"[0-9]\s*(?:[A-Za-z]\s*)?\*\s*(?!10\s*\^|[0-9.]+\s*\^\s*\{?[^}0-9]*[A-Za-z])[0-9]|(?<!_)[0-9]\s*\(\s*[0-9.]+\s*\)"
     r"|\\sqrt\s*(?:\[[^\]]*\])?\s*(?:\{[^{}]*\}|[0-9])\s*\*?\s*\\sqrt"
 )
 _POWER = re.compile(r"[0-9]\s*\^\s*[0-9]")
@@ -415,7 +415,7 @@ def _is_less_done(answer: str, gold: str) -> bool:
     elif not (_FUNCTION.search(gold) or _RELATION.search(both) or (_SUM.search(gold) and _SUM_WITHIN.search(both))):
         counted.append(_SUM)
         letters = [sum(map(str.isalpha, _NO_LETTER.sub("", text))) for text in (answer, gold)]
-        if letters[0] > letters[1] and not _SUM.search(gold):  # one term
+        if letters[0] > letters[1] and not (_SUM.search(gold) and r"\sqrt" in answer):
             return True
     is_undivided = _has_whole_quotient(answer) and not _has_whole_quotient(gold)
     return is_undivided or any(len(kind.findall(answer)) > len(kind.findall(gold)) for kind in counted)
