@@ -61,6 +61,8 @@ _TYPED = (  # as programs and plain texts write formulae; √2x and √x² are l
     (re.compile(r"\\(sin|cos|tan)\s*\^\s*\{\s*-1\s*\}"), r"\\arc\1"),
     (re.compile(r"(\A|[-+(,=\s])([0-9.]+)\s+i(?!\s*\w)"), r"\1\2i"),
     (re.compile(r"\^\s*\(([^()]*)\)"), r"^{\1}"),
+    (re.compile(r"([0-9])\s*i\s*(\\sqrt\s*\{[^{}]*\})"), r"\1\2i"),
+    (re.compile(r"\\\{\s*[a-z]\s*(?:\\mid|[|:])\s*([^{}|]*)\\\}"), r"\1"),
 )
 _MOST_ELEMENTS = 30
 _SIZES = re.compile(r"\\(?:left|right|bigl?|bigr)(?=\s*[\[\](){}\\])")
