@@ -53,7 +53,7 @@ demo: setup $(SUMS_DATA)/sft.jsonl ## train a tiny model to correct itself: tabl
 	seconds=$$(($$(date +%s) - start)); \
 	echo "demo: $$((seconds / 60)) min $$((seconds % 60)) s, set-up not counted"
 
-demo-real: setup $(SMOLLM2) $(LARGEST_DATA)/train.jsonl ## a language model learns a task, then to keep right answers when asked again: nothing planted, half an hour; SEED=n
+demo-real: setup $(SMOLLM2) $(LARGEST_DATA)/train.jsonl ## a language model learns a task, then to keep right answers when asked again: nothing planted, 7 to 30 minutes; SEED=n
 	@start=$$(date +%s); set -e; \
 	$(RUN_PYTHON) rl_train_gspo_selfplay.py --config configs/smollm2_largest.yaml --resume \
 	    seed=$(SEED) run_name=smollm2-largest$(SUFFIX) model.name=$(SMOLLM2) dataset.name=$(LARGEST_DATA); \
