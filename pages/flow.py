@@ -20,7 +20,8 @@ def correction(run: RunFolder, rollouts: Rollouts) -> list[Correction]:
         return []
     texts = own_texts(units[0]["body"]["texts"])
     wrong, right = ((text["who"], seen(text["text"], LONGEST)) for text in (texts[0], texts[-1]))
-    caption = f"The first of {len(units):,}, {rollouts.moments[place]['label']}, held out."
+    which = f"The first of {len(units):,}" if len(units) > 1 else "The only one"
+    caption = f"{which}, {rollouts.moments[place]['label']}, held out."
     question = seen(rollouts.prompts[units[0]["prompt"]], LONGEST)
     return [Correction(question, wrong, right, caption, f"at={place}&flow={CORRECTED}")]
 
