@@ -24,7 +24,7 @@ from pathlib import Path
 from lib.core.errors import FINISHED, ConfigError, run_script
 from pages import terminal
 from pages.live import HOST, serve
-from pages.page import render_runs
+from pages.page import overview, render_runs
 from pages.rollouts import rollouts_of
 from pages.run_folder import read_run
 from pages.served import CARD, overview_of, read_card, read_served
@@ -52,9 +52,13 @@ def main() -> int:
     cards = list(map(read_card, args.runs)) if is_served else []
     if len({card["model"] for card in cards}) < len(cards):  # one name before and after training
         cards = [card | {"model": folder.name} for card, folder in zip(cards, args.runs, strict=True)]
-    page = overview_of(cards, rollouts) if cards else None
+    page = overview_of(cards, rollouts) if cards else overview(runs, rollouts)
     target.write_text(render_runs(runs, rollouts, page=page), encoding="utf-8", errors="backslashreplace")
+    if len(runs) == 1:
+        print(page["lead"])
     print(f"report: {target}")
+    if len(runs) == 1 and any(runs[0].folder.glob("stage*/MANIFEST.json")):
+        print(f"try next: python chat.py {runs[0].folder}, python export.py {runs[0].folder} --to gguf")
     return FINISHED
 
 

@@ -41,15 +41,12 @@ STYLES = ("vendor/uPlot.min.css", "page.css", "rollouts.css")
 
 def render_runs(runs: Sequence[RunFolder], rollouts: Rollouts, live: bool = False, page: dict | None = None) -> str:
     """Returns the page of runs, `page` in place of their overview; a `live` one asks its server for what is new."""
-    if live:
-        kept, blobs, note = rollouts, {}, ""
-    else:
-        kept, blobs = rollouts.within(MOST_BYTES)
-        note = ""
-        if len(kept.units) < kept.total:
-            folders = " ".join(str(run.folder) for run in runs)
-            rest = "transcripts.jsonl has all" if page else f"python report.py {folders} --watch shows all"
-            note = f"{len(kept.units):,} of {kept.total:,} rollouts are in this file, drawn evenly; {rest}"
+    kept, blobs, note = (rollouts, {}, "") if live else (*rollouts.within(MOST_BYTES), "")
+    if not live and len(kept.units) < kept.total:
+        rest = "transcripts.jsonl has all"  # of a served model
+        if any(run.metrics or run.evaluations for run in runs):
+            rest = f"python report.py {' '.join(str(run.folder) for run in runs)} --watch shows all"
+        note = f"{len(kept.units):,} of {kept.total:,} rollouts are in this file, drawn evenly; {rest}"
     return render(
         live=live,
         blobs=blobs,
