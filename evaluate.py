@@ -48,8 +48,6 @@ import json
 import math
 import os
 import re
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -79,7 +77,7 @@ from lib.run.results import newest_adapter, position
 from lib.run.runlog import is_number
 from pages import eval_tables, paired
 from pages.blocks import seen
-from pages.served import CARD, read_card
+from pages.served import CARD, overview_of, read_card, read_served
 
 
 def main() -> int:
@@ -433,6 +431,8 @@ def served_model(config: ScoreConfig, args: argparse.Namespace) -> int:
     from lib.generators.remote import spent
     from lib.rl.served import ServedAttempts
     from lib.run.runlog import RunLog, encode, write_whole
+    from pages.page import render_runs
+    from pages.rollouts import rollouts_of
 
     screen, server, folder = Screen(), config.servers[SERVED], config.run_dir
     RemoteModel(server)  # raises ConfigError if the key is not in the environment
@@ -465,10 +465,11 @@ def served_model(config: ScoreConfig, args: argparse.Namespace) -> int:
             "transcripts.jsonl; --resume tries again"
         )
     screen.say(f"{folder}: {spent([kept], server)}")
-    sys.stdout.flush()
-    draw = [sys.executable, str(Path(__file__).with_name("report.py")), str(folder)]
-    if subprocess.run(draw, check=False).returncode:
-        screen.warn(f"no page was written; see why by: python report.py {folder}")
+    runs = [read_served(folder)]
+    rollouts = rollouts_of(runs)
+    page = render_runs(runs, rollouts, page=overview_of([read_card(folder)], rollouts))
+    write_whole(folder / "report.html", [page.encode("utf-8", "backslashreplace")])
+    screen.say(f"report: {folder / 'report.html'}")
     return FINISHED
 
 

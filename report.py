@@ -54,11 +54,12 @@ def main() -> int:
         cards = [card | {"model": folder.name} for card, folder in zip(cards, args.runs, strict=True)]
     page = overview_of(cards, rollouts) if cards else overview(runs, rollouts)
     target.write_text(render_runs(runs, rollouts, page=page), encoding="utf-8", errors="backslashreplace")
+    folder = args.runs[0]
     if len(runs) == 1:
         print(page["lead"])
     print(f"report: {target}")
-    if len(runs) == 1 and any(runs[0].folder.glob("stage*/MANIFEST.json")):
-        print(f"try next: python chat.py {runs[0].folder}, python export.py {runs[0].folder} --to gguf")
+    if len(runs) == 1 and any(folder.glob("stage*/MANIFEST.json")):
+        print(f"try next: python chat.py {folder}, python export.py {folder} --to gguf")
     return FINISHED
 
 

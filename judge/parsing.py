@@ -17,7 +17,7 @@ from judge.quantities import TYPOGRAPHIC, Quantity, marked_number, numerals, rea
 
 # An escaped brace is text; a doubled backslash before `boxed` is what models write that learned from JSON.
 _BRACES = re.compile(r"\\{1,2}boxed[ \t\r\n]*\{|\\.|[{}]", re.DOTALL)
-_SECOND_THOUGHT = re.compile(r"[.;:?!]\s|\b(?:no|not|then|or|but|wait|actually|rather|instead|maybe)\b", re.IGNORECASE)
+_SECOND_THOUGHT = re.compile(r"[.;:?!]\s|\b(?:no|then)\b", re.IGNORECASE)  # hedges are refused by marked_number
 _DELIMITERS = (("$$", "$$"), ("$", "$"), (r"\[", r"\]"), (r"\(", r"\)"), ("**", "**"))
 _COMMAND = re.compile(r"\\{1,2}(?:boxed|text|textbf|textrm|mathrm|mathbf|mbox)[ \t\r\n]*\{")
 _MOST_LAYERS = 8  # real answers nest two or three; a bound keeps hostile nesting linear

@@ -144,6 +144,7 @@ def problems_in(tree: ast.AST, names: set[str], bound: set[str], defined: Iterab
             part = call.func.value
             if isinstance(part, ast.Attribute) and loaded_in(part) & instances:
                 yield node.lineno, f"changes {ast.unparse(part)}, a copy of what the candidate has; call its methods"
+        # type(x) is C, x.__class__ == C, and the same in a call such as assertIs(type(x), C)
         parts = [node.left, *node.comparators] if isinstance(node, ast.Compare) else getattr(node, "args", [])
         has_class = isinstance(parts, list) and any(getattr(part, "id", "") in made for part in parts)
         if has_class and ("type" in loaded_in(node) or any(getattr(part, "attr", "") == "__class__" for part in parts)):

@@ -41,7 +41,8 @@ STYLES = ("vendor/uPlot.min.css", "page.css", "rollouts.css")
 
 def render_runs(runs: Sequence[RunFolder], rollouts: Rollouts, live: bool = False, page: dict | None = None) -> str:
     """Returns the page of runs, `page` in place of their overview; a `live` one asks its server for what is new."""
-    kept, blobs, note = (rollouts, {}, "") if live else (*rollouts.within(MOST_BYTES), "")
+    kept, blobs = (rollouts, {}) if live else rollouts.within(MOST_BYTES)
+    note = ""
     if not live and len(kept.units) < kept.total:
         rest = "transcripts.jsonl has all"  # of a served model
         if any(run.metrics or run.evaluations for run in runs):

@@ -405,19 +405,21 @@ def _bases(text: str) -> list[tuple[str, str]]:
 
 def _is_less_done(answer: str, gold: str) -> bool:
     """True if `answer` leaves more to work out than `gold`, as one that restates the question does."""
-    both, has_more = answer + gold, not {*_OPERATOR.findall(answer)} <= {*_OPERATOR.findall(gold)}
+    if not {*_OPERATOR.findall(answer)} <= {*_OPERATOR.findall(gold)}:
+        return True
+    both, is_sum = answer + gold, bool(_SUM.search(gold))
     counted = [_PRODUCT, _POWER, _SUM_OF_NUMBERS]
     used, wanted = ({*_FUNCTION.findall(text.replace(r"\ln", r"\log"))} for text in (answer, gold))
-    if has_more or (used - {"exp"} and not wanted):
+    if used - {"exp"} and not wanted:
         return True
     if not _LETTER.search(_NO_LETTER.sub("", both)):  # constants
         counted += [_POWER_OF_GROUP, _BAR, *[_SUM] * (used == wanted)]  # surds for a cosine are more worked out
         if not used <= wanted:
             return True
-    elif not (_FUNCTION.search(gold) or _RELATION.search(both) or (_SUM.search(gold) and _SUM_WITHIN.search(both))):
+    elif not (_FUNCTION.search(gold) or _RELATION.search(both) or (is_sum and _SUM_WITHIN.search(both))):
         counted.append(_SUM)
         letters = [sum(map(str.isalpha, _NO_LETTER.sub("", text))) for text in (answer, gold)]
-        if letters[0] > letters[1] and not (_SUM.search(gold) and r"\sqrt" in answer):
+        if letters[0] > letters[1] and not (is_sum and r"\sqrt" in answer):  # a surd may be a term's last form
             return True
     is_undivided = _has_whole_quotient(answer) and not _has_whole_quotient(gold)
     return is_undivided or any(len(kind.findall(answer)) > len(kind.findall(gold)) for kind in counted)

@@ -80,10 +80,11 @@ class RewardFunction:
         return mistakes
 
     def _read_signature(self) -> None:
+        """Sets which parameters the function has: options, those without a default, `**kwargs` for every column."""
         parameters = [p for p in inspect.signature(self.function).parameters.values() if p.kind is not p.VAR_POSITIONAL]
         optional = [p for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is not p.empty]
         self._defaults = {option.name: option.default for option in optional if option.name not in SUPPLIED}
-        self._takes_all = any(p.kind is p.VAR_KEYWORD for p in parameters)  # every column of the data set
+        self._takes_all = any(p.kind is p.VAR_KEYWORD for p in parameters)
         self.named = named = {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
         self.required = required = [p.name for p in parameters if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
         available = {*SUPPLIED, *self.columns}
