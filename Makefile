@@ -141,7 +141,7 @@ sweep-recipes: setup ## recipes and feedback at equal tokens, and what distillat
 speedrun: setup ## a run of the two-core leaderboard: trained in 240 seconds of processor time, checked; SEED=n, ARGS=...
 	@$(RUN_PYTHON) benchmarks/speedrun.py run seed=$(SEED) $(ARGS)
 
-data: setup ## build every data set that ships, byte for byte, by seeds; SHIPPED=DIR puts them elsewhere
+data: setup ## build every data set that ships, byte for byte, by seeds; SHIPPED=DIR puts them elsewhere; the last needs requirements-tasks.txt
 	@$(RUN_PYTHON) data/build_arithmetic.py --out $(SHIPPED)/arithmetic
 	@$(RUN_PYTHON) data/build_crossword.py --out $(SHIPPED)/crossword
 	@$(RUN_PYTHON) data/build_code_tasks.py --out $(SHIPPED)/code_tasks.jsonl

@@ -1,4 +1,4 @@
-"""Builds four sets of questions in three steps of difficulty, on which models from 135M to the largest err.
+"""Builds five sets of questions in three steps of difficulty, on which models from 135M to the largest err.
 
     python data/build_self_check.py                                        # data/self_check, as it is shipped
     python data/build_self_check.py --seed 1 --each 500 --out data/generated/self-check
@@ -8,11 +8,12 @@ lists      which of 8, 20 and 60 people meet one, two and three conditions; the 
 dates      a date some days after another: within weeks, over years, and counted in working days
 programs   tasks of data/code_tasks.jsonl with their tests; the step is the length of the solution. A model that was
            trained on these tasks knows them
+puzzles    who lives in which of 3, 4 and 5 houses, by reasoning-gym (pip install -r requirements-tasks.txt)
 
 `test.jsonl` has --each questions of every set, of which any first rows have sets and steps in equal shares. Columns are
 `question` (with the form of the answer), `answer`, `task`, `step` (1 to 3) and, for programs, what their tests need.
-`train.jsonl` has one more row of each set and step, because a data set must have rows to train on. Everything is our
-own, and comes under the licence of Rematch.
+`train.jsonl` has one more row of each set and step, because a data set must have rows to train on. The puzzles are made
+by reasoning-gym (Apache-2.0); all else is our own. Everything comes under the licence of Rematch.
 """
 
 import argparse
@@ -27,6 +28,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the repository: `python data/...` puts only data/ there
 
 from data.builders import options, write_rows
+from lib.core.config import GENERATED
+from lib.core.errors import FINISHED, run_script
+from lib.text.generated import APART, generated_splits
 
 STEPS = (1, 2, 3)
 SUMS = {1: (3, 2), 2: (6, 4), 3: (12, 9)}  # numbers and their digits
@@ -36,12 +40,13 @@ NAMES = ("Ada", "Ben", "Cleo", "Dan", "Eva", "Finn", "Gina", "Hal", "Iris", "Jon
 CITIES = ("Bergen", "Cork", "Graz", "Lille", "Porto", "Turku")
 JOBS = ("baker", "driver", "judge", "nurse", "pilot", "tailor")
 FIRST_DAY, DAYS = date(1980, 1, 1), 20_000  # of the days from which dates are counted
+IN_A_ROW = {1: (3, 3), 2: (4, 4), 3: (5, 5)}  # people of a puzzle and what is told about each
 PROGRAMS = Path(__file__).parent / "code_tasks.jsonl"
 COLUMNS = ("tests", "stdio", "entry_points", "timeout_s", "memory_mb")  # of a program, for its tests
 IN_A_BLOCK = "End with the answer in this form: <answer>{form}</answer>"
 
 
-def main() -> None:
+def main() -> int:
     """Writes test.jsonl and train.jsonl."""
     args = command_line()
     cells = {
@@ -50,6 +55,7 @@ def main() -> None:
         for task, make in {"sums": a_sum, "lists": a_list, "dates": a_date}.items()
     }
     cells |= {("programs", step): programs(step, random.Random(f"{args.seed} programs")) for step in STEPS}
+    cells |= {("puzzles", step): puzzles(step, random.Random(f"{args.seed} puzzles {step}")) for step in STEPS}
     counts = {(task, step): len(range(step - 1, args.each, len(STEPS))) for task, step in cells}
     drawn = {cell: list(islice(rows, counts[cell] + 1)) for cell, rows in cells.items()}
     if short := [f"{task} of step {step}" for (task, step), rows in drawn.items() if len(rows) <= counts[task, step]]:
@@ -59,6 +65,7 @@ def main() -> None:
     write_rows(args.out / "test.jsonl", test)
     write_rows(args.out / "train.jsonl", (rows[-1] for rows in drawn.values()))
     print(f"{args.out}: {len(test)} questions")
+    return FINISHED
 
 
 def command_line() -> argparse.Namespace:
@@ -158,5 +165,15 @@ def programs(step: int, rng: random.Random) -> Iterator[dict]:
         }
 
 
+def puzzles(step: int, rng: random.Random) -> Iterator[dict]:
+    """Yields puzzles of a step without end. Raises ConfigError without reasoning-gym."""
+    people, characteristics = IN_A_ROW[step]
+    given = {"num_people": people, "num_characteristics": characteristics, "size": 1}
+    while True:
+        made = generated_splits(f"{GENERATED}zebra_puzzles", given | {"seed": rng.randrange(APART)}, 1)
+        for row in made["test"] + made["train"]:
+            yield row_of("puzzles", step, row["question"].strip(), "name", row["answer"])
+
+
 if __name__ == "__main__":
-    main()
+    run_script(main)

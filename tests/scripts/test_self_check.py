@@ -1,20 +1,29 @@
 """The questions of data/self_check: as they are built, solved another way, in equal shares."""
 
+import importlib.util
 import json
 import re
 import sys
 from collections import Counter
 from datetime import datetime, timedelta
+from functools import partial
+from itertools import permutations
 from pathlib import Path
 
 import pytest
+from conftest import fewer
 
 from data import build_self_check
 
 ROOT = Path(__file__).parents[2]
 ROWS = [json.loads(line) for line in (ROOT / "data/self_check/test.jsonl").read_text().splitlines()]
 
+needs_the_puzzles = pytest.mark.skipif(
+    importlib.util.find_spec("reasoning_gym") is None, reason="optional: pip install -r requirements-tasks.txt"
+)
 
+
+@needs_the_puzzles
 def test_the_shipped_files_are_built_byte_for_byte(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["build", "--out", str(tmp_path)])
     build_self_check.main()
@@ -24,13 +33,13 @@ def test_the_shipped_files_are_built_byte_for_byte(tmp_path, monkeypatch):
 
 def test_sets_and_steps_have_equal_shares_of_any_first_rows():
     cells = Counter((row["task"], row["step"]) for row in ROWS)
-    assert Counter(row["task"] for row in ROWS) == dict.fromkeys(("sums", "lists", "dates", "programs"), 200)
-    assert len(cells) == 12 and set(cells.values()) == {66, 67}
-    for most in (12, 60, 240):
-        assert set(Counter((row["task"], row["step"]) for row in ROWS[:most]).values()) == {most // 12}
+    assert Counter(row["task"] for row in ROWS) == dict.fromkeys(("sums", "lists", "dates", "programs", "puzzles"), 200)
+    assert len(cells) == 15 and set(cells.values()) == {66, 67}
+    for most in (15, 60, 240):
+        assert set(Counter((row["task"], row["step"]) for row in ROWS[:most]).values()) == {most // 15}
     train = [json.loads(line) for line in (ROOT / "data/self_check/train.jsonl").read_text().splitlines()]
     assert Counter((row["task"], row["step"]) for row in train) == dict.fromkeys(cells, 1)
-    assert len({row["question"] for row in ROWS + train}) == 812
+    assert len({row["question"] for row in ROWS + train}) == 1015
 
 
 def test_sums_carry_in_every_column():
@@ -90,6 +99,56 @@ def test_programs_are_shipped_tasks_and_longer_ones_of_later_steps():
     assert max(lines[1]) <= min(lines[2]) and max(lines[2]) <= min(lines[3])
 
 
+PLACES = "first", "second", "third", "fourth", "fifth"
+RELATIONS = {  # between the houses of what a clue names first and second
+    "next to each other": lambda one, two: abs(one - two) == 1,
+    "directly left of": lambda one, two: two - one == 1,
+    " is ": lambda one, two: one == two,
+}
+
+
+def named_in(clue, kinds):
+    """The kinds and values that a clue names, in order; a first name may be a mother's or a child's."""
+    values = {value: kind for kind, values in reversed(kinds.items()) for value in values}
+    child = next((kind for kind in kinds if "child" in kind), None)
+    found = re.finditer(rf"(named |mother of )?\b({'|'.join(sorted(values, key=len, reverse=True))})", clue)
+    return [(child if match[1] else values[match[2]], match[2]) for match in found]
+
+
+def solutions(kinds, clues, known):
+    """Yields every arrangement: the values of each kind in the order of the houses."""
+    ready = (each for each in clues if all(kind in known for kind, _ in each[1]))
+    if not all(test(*(known[kind].index(value) for kind, value in named)) for test, named in ready):
+        return
+    if len(known) == len(kinds):
+        yield known
+        return
+    decided = {new: sum(new in dict(named) and all(kind in (*known, new) for kind, _ in named) for _, named in clues)
+               for new in kinds if new not in known}  # fmt: skip
+    kind = max(decided, key=decided.__getitem__)
+    for order in permutations(kinds[kind]):
+        yield from solutions(kinds, clues, known | {kind: order})
+
+
+def test_a_puzzle_has_one_solution():
+    for row in [row for row in ROWS if row["task"] == "puzzles"][:: fewer(1, 4)]:
+        head, listed, asked, _ = row["question"].lower().split("\n\n")
+        kinds = {
+            kind: values.split(", ") for kind, _, values in (line.partition(": ") for line in head.splitlines()[1:])
+        }
+        clues = []
+        for clue in listed.splitlines():
+            test, named = next(test for words, test in RELATIONS.items() if words in clue), named_in(clue, kinds)
+            if place := re.search(r"in the (\w+) house", clue):
+                test = partial(lambda place, one: one == place, PLACES.index(place[1]))
+            assert len(named) == (1 if place else 2)
+            clues.append((test, named))
+        arrangements = list(solutions(kinds, clues, {}))
+        assert len(arrangements) == 1 and "house 1?" in asked
+        assert arrangements[0][next(iter(kinds))][0] == row["answer"]
+
+
+@needs_the_puzzles
 def test_more_questions_than_there_are_programs_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["build", "--out", str(tmp_path), "--each", "600"])
     with pytest.raises(SystemExit, match="there are fewer programs of step 1"):

@@ -385,19 +385,19 @@ def test_the_shipped_tasks_take_one_command_and_are_told_apart(tmp_path, monkeyp
 
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "outputs/self-check-a-b"
-    words = ["--config", ROOT / "configs/self_check.yaml", "--max-examples", 24]
+    words = ["--config", ROOT / "configs/self_check.yaml", "--max-examples", 30]
     words += [f"dataset.name={ROOT / 'data/self_check'}"]
     with Served(None) as server:
         server.write = write
         assert call(evaluate, *words, "--url", server.url, "--model", "a/b", "sandbox.allow_unsafe=true") == 0
     shown = capsys.readouterr().out
     card = card_in(folder)
-    assert card["failures"] == 0 and list(card["parts"]["task"]) == ["dates", "lists", "programs", "sums"]
+    assert card["failures"] == 0 and list(card["parts"]["task"]) == ["dates", "lists", "programs", "puzzles", "sums"]
     for numbers in card["parts"]["task"].values():
         assert [numbers[key] for key in ("n", "acc_attempt1", "acc_attempt2")] == pytest.approx([6, 1 / 3, 2 / 3])
     for step, (one, two) in {"1": (1, 1), "2": (0, 1), "3": (0, 0)}.items():
         numbers = card["parts"]["step"][step]
-        assert [numbers[key] for key in ("n", "acc_attempt1", "acc_attempt2")] == [8, one, two]
+        assert [numbers[key] for key in ("n", "acc_attempt1", "acc_attempt2")] == [10, one, two]
         assert (numbers["i_to_c"], numbers["c_to_i"]) == (two - one, 0)
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert all("second_look by task" in text and "second_look by step" in text for text in (shown, page))
@@ -405,7 +405,12 @@ def test_the_shipped_tasks_take_one_command_and_are_told_apart(tmp_path, monkeyp
     tasks = {text["question"]: text["task"] for text in texts}
     targets = {task: {row["answer"] for row in rows if row["task"] == task} for task in card["parts"]["task"]}
     claims = [text for text in texts if text["claim"]]
-    assert {text["task"] for text in claims} == {"dates", "lists", "sums"}  # tests, not answers, decide on programs
+    assert {text["task"] for text in claims} == {
+        "dates",
+        "lists",
+        "puzzles",
+        "sums",
+    }  # tests, not answers, decide on programs
     assert all(text["claim"] in targets[text["task"]] for text in claims)
     for text in texts:
         if text["condition"] == "other":  # the attempt to another question of the task
