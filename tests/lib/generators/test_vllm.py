@@ -122,6 +122,16 @@ def test_what_it_samples_is_scored_the_same_whatever_the_policy_wears(opened):
 
 
 @needs_vllm
+def test_more_prompts_at_once_than_a_step_of_the_server_takes(opened):
+    """vLLM would compute one of them in two parts, and its engine for CPUs ends where such a request has a seed."""
+    engine, policy, _ = opened
+    turns = {(number,): Turn([5 + (number * place) % 25 for place in range(1, 61)], 3, 1) for number in range(150)}
+    before = engine.server._restarts
+    check(policy, turns, engine.generate(policy, turns, DECODING))
+    assert engine.server._restarts == before
+
+
+@needs_vllm
 def test_versions_come_and_go_and_leave_nothing(opened):
     engine, policy, _ = opened
     for step in range(2 * vllm.KEPT):
