@@ -460,9 +460,12 @@ def served_model(config: ScoreConfig, args: argparse.Namespace) -> int:
     screen.heading(f"{server.model} at {address(server)}")
     screen.say("\n".join(card_lines(row)))
     if row["failures"]:
+        late = sum(getattr(chat.outcome, "kind", "") == "timeout" for chat in chats)
         screen.warn(
             f"{row['failures']} requests got no reply, or one that could not be judged: see `error` in "
             "transcripts.jsonl; --resume tries again"
+            + f". {late} ran out of time, as long replies do first: raise {server.key}.deadline_s"
+            * (late > 0)
         )
     screen.say(f"{folder}: {spent([kept], server)}")
     runs = [read_served(folder)]

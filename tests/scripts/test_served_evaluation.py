@@ -532,6 +532,16 @@ def test_an_answer_that_cannot_be_judged_is_missing_and_never_wrong():
     assert counts == dict.fromkeys(CONDITIONS, (149, 1, 0)) | {"other": (148, 1, 1)}  # no attempt to show the last row
 
 
+def test_where_time_runs_out_the_warning_names_the_deadline(task, capsys):
+    with Served(checks) as server:
+        server.most = 40
+        card = measure(server.url, "--max-examples", 6, "servers.served.deadline_s=0.5")
+    assert card["failures"]
+    assert f"{card['failures']} ran out of time, as long replies do first: raise servers.served.deadline_s" in (
+        " ".join(capsys.readouterr().out.split())
+    )
+
+
 FAULTS = [
     answer(429, json.dumps({"error": {"message": "Rate limit reached."}})),
     answer(500, "upstream is unwell"),
@@ -561,7 +571,8 @@ def test_rows_without_a_reply_are_missing_and_never_wrong(task, monkeypatch, cap
         assert (look["n"], look["missing"]) == (ROWS - lost - late, lost + late)
         assert (again["n"], again["missing"]) == (ROWS - lost, lost)
         assert all(row["acc_attempt1"] == row["acc_attempt2"] == 1 for row in card["conditions"].values())
-        assert f"WARNING: {card['failures']} requests got no reply" in capsys.readouterr().out
+        assert f"WARNING: {card['failures']} requests got no reply" in (shown := capsys.readouterr().out)
+        assert "ran out of time" not in shown
         server.fault = lambda question, turns: None
         card = measure(server.url, "--resume")  # which asks for them again
         assert card["failures"] == 0 and card["conditions"]["second_look"]["n"] == ROWS
