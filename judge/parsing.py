@@ -145,7 +145,7 @@ def closing_brace(text: str, start: int) -> int:
 
 
 def quantity(text: str) -> Quantity | None:
-    r"""Reads the one number that `text` states, and its unit: within the wrappers of `peel`, bare, named (`x = 5`), or
+    r"""Reads the one number that `text` states, and its unit: within the wrappers of `peel`, bare, named (`x = 5`, `5 = x`), or
     marked among words, as in `**18** for 2 days` and `\boxed{18} apples for 3 kids`. None for anything else.
 
     `judge.quantities` says what is read as a number, and what is not. A name is a symbol, or up to three letters.
@@ -155,6 +155,8 @@ def quantity(text: str) -> Quantity | None:
         return None
     text = _FORMULA_FIRST.sub(r"\1\2", peel(text.removesuffix(".")), count=1)
     name, equals, rest = text.partition("=")
+    if is_name(rest) and not is_name(name):
+        name, rest = rest, name  # 7 = x
     if not (equals and is_name(name)):
         return read_quantity(text) or _marked_quantity(text)
     value = read_quantity(peel(rest))
@@ -179,10 +181,8 @@ def as_number(text: str) -> Fraction | None:
 
 def is_name(text: str) -> bool:
     """True if `text`, left of an equals sign, is a name for the right side: `x`, `f(2)`, `AB`; not `17`."""
-    if not text.strip() or len(text) > _LONGEST_NAME:
-        return False
-    text = _SUBSCRIPT.sub("", text)
-    return bool(_NAME.fullmatch(text)) and not _NO_NAME.search(text)
+    bare = _SUBSCRIPT.sub("", text[: _LONGEST_NAME + 1])
+    return len(text) <= _LONGEST_NAME and bool(_NAME.fullmatch(bare)) and not _NO_NAME.search(bare)
 
 
 def special_characters(text: str) -> set[str]:
