@@ -145,8 +145,8 @@ def closing_brace(text: str, start: int) -> int:
 
 
 def quantity(text: str) -> Quantity | None:
-    r"""Reads the one number that `text` states, and its unit: within the wrappers of `peel`, bare, named (`x = 5`, `5 = x`), or
-    marked among words, as in `**18** for 2 days` and `\boxed{18} apples for 3 kids`. None for anything else.
+    r"""Reads the one number that `text` states, and its unit: within the wrappers of `peel`, bare, named (`x = 5`,
+    `5 = x`), or marked among words, as in `**18** for 2 days` and `\boxed{18} apples for 3 kids`. Else None.
 
     `judge.quantities` says what is read as a number, and what is not. A name is a symbol, or up to three letters.
     """
