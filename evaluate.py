@@ -73,6 +73,7 @@ from lib.core.errors import FINISHED, ConfigError, Left, run_script
 from lib.core.registry import matchers
 from lib.rewards.judge import prepare
 from lib.run.hub import local_adapter
+from lib.run.manifest import read_manifest
 from lib.run.results import newest_adapter, position
 from lib.run.runlog import is_number
 from pages import eval_tables, paired
@@ -110,6 +111,11 @@ def main() -> int:
         load_adapter(task.policy.model, adapter, config.model.name)
     for note in task.notes:
         screen.say(note)
+    if adapter and data_of(adapter) not in ("", task.splits.fingerprint):
+        screen.warn(
+            f"{adapter} was trained on other data than this, or on another split of it: it may know some of these "
+            "questions; restore data and settings of the run, unless you mean to measure it on other questions"
+        )
     held_out, which = chosen_rows(config, task.splits, task.selection, args, task.fits)
     rows = []
     # a server elsewhere reads it, and maybe no other place; a run of others may not be written to
@@ -140,6 +146,14 @@ def main() -> int:
         for text in format_trouble(row, config.reward.accepts_cut):
             screen.warn(f"{answered(row)}: {text}")
     return FINISHED
+
+
+def data_of(adapter: Path) -> str:
+    """Returns the fingerprint of the rows that an adapter was trained and measured on; "" if nothing tells it."""
+    try:
+        return read_manifest(adapter)["dataset"]
+    except (OSError, ValueError):
+        return ""
 
 
 def ways_of(config: RLConfig, args: argparse.Namespace) -> list[dict[str, str]]:

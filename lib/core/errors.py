@@ -49,7 +49,7 @@ class ApiError(UserError):
 
 
 class RewardError(UserError):
-    """A reward, an extractor or a matcher raised an exception, which is the `__cause__`.
+    """A reward, an extractor or a matcher raised an exception, the `__cause__`, or a reward returned no number.
 
     `located()` adds the place in the run, and writes the traceback to a file.
     """

@@ -9,7 +9,7 @@ from numbers import Real
 from typing import Any
 
 from lib.core import registry
-from lib.core.errors import ConfigError, NumericError, RewardError
+from lib.core.errors import ConfigError, RewardError
 from lib.core.registry import Judged, blamed_on, did_you_mean
 
 SUPPLIED = (  # what a judge gives to a reward, besides the columns
@@ -28,7 +28,7 @@ class RewardFunction:
         self._read_signature()
 
     def __call__(self, lists: dict[str, Any], columns: Mapping[str, Any], texts: list[str]) -> list[Judged]:
-        """Returns the reward's judgement of each prediction. Raises ConfigError, NumericError, RewardError."""
+        """Returns the reward's judgement of each prediction. Raises ConfigError, RewardError."""
         absent = [name for name in self.required if name not in lists]
         if absent:
             raise ConfigError(f"reward '{self.name}' needs {', '.join(absent)}, which this batch lacks")
@@ -42,13 +42,13 @@ class RewardFunction:
             raise RewardError(f"{error} {self._first_broken(arguments, texts)}") from error.__cause__
         after = _traces(arguments)
         if changed := [name for name, value in before.items() if after[name] != value]:
-            raise ConfigError(
+            raise RewardError(
                 f"reward '{self.name}' changed {' and '.join(changed)}, which training still uses: expected unchanged; "
                 "have it change a copy of a list, and restore torch's settings"
             )
         if not isinstance(returned, list) or len(returned) != count:
             got = f"{len(returned)} values" if isinstance(returned, list) else f"a {type(returned).__name__}"
-            raise ConfigError(
+            raise RewardError(
                 f"reward '{self.name}' returned {got} for {count} predictions: expected a list with one "
                 "number, or one dict of numbers, for each"
             )
@@ -127,11 +127,9 @@ class RewardFunction:
         for name, part in parts.items():
             where = f"for sample {index}" + (f", component '{name}'" if parts is value else "")
             wrong = f"reward '{self.name}' returned {part!r} {where} ({text[:80]!r}): expected a finite number"
-            if not isinstance(part, Real):
-                raise ConfigError(wrong)
-            size: Any = abs(part)
-            if not size <= sys.float_info.max:  # NaN, and integers beyond the range of floats, too
-                raise NumericError(wrong)
+            size: Any = abs(part) if isinstance(part, Real) else None
+            if size is None or not size <= sys.float_info.max:  # NaN, and integers beyond the range of floats, too
+                raise RewardError(wrong)
         return {name: float(part) for name, part in parts.items()}
 
 

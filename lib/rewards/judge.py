@@ -138,8 +138,8 @@ class Judge:
         `finished` is false for a text that the token limit cut off; None if none was. Such a text is malformed, and
         earns nothing above zero, unless `reward.accept_cut` is set.
 
-        Raises ConfigError for a missing column or for a return value of the wrong length or type, NumericError for a
-        reward that is not finite, RewardError where a reward, extractor or equality raises or takes too long.
+        Raises ConfigError for a missing column, RewardError where a reward, extractor or equality raises or takes too
+        long, or a reward returns anything but a finite number for each text.
         """
         for name, values in {"rows": rows, "questions": questions, "finished": finished}.items():
             if values is not None and len(values) != len(texts):

@@ -174,7 +174,7 @@ class Session:
             except RewardError as error:
                 rank = self.accelerator.process_index
                 raise error.located(
-                    config.run_dir, f"{self.where()}: ", "; fix it, then continue with --resume", rank
+                    config.run_dir, f"{self.where()}: ", "; fix it, then --resume from the last checkpoint", rank
                 ) from error
             if text := self.profile.close():
                 self.screen.say(text)

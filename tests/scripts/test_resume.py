@@ -643,13 +643,26 @@ def test_a_reward_that_raises_is_told_and_fixed(mine, straight, stream, rows, fa
     line = next(line for line in said.splitlines() if line.startswith("error: "))
     what_and_where = f"{where}reward 'my_reward.odd_digits' raised {what} (my_reward.py:10) for sample "
     assert line.startswith(f"error: {what_and_where}")
-    assert line.endswith("; the traceback is in runs/tiny/traceback.log; fix it, then continue with --resume")
+    assert line.endswith(
+        "; the traceback is in runs/tiny/traceback.log; fix it, then --resume from the last checkpoint"
+    )
     kept = (mine.dir / "traceback.log").read_text()
     assert f"    {fault}" in kept and what.partition(":")[0] in kept
     (mine.folder / "fixed").touch()
     mine.start("--resume")
     (mine.dir / "traceback.log").unlink()
     mine.same_as(straight)
+
+
+def test_a_reward_that_returns_no_number_is_told_and_fixed(mine):
+    fault = "return [float('nan')] * len(predictions)"
+    (mine.folder / "my_reward.py").write_text(BROKEN.format(stream="metrics", rows=1, fault=fault))
+    said = " ".join(mine.start(code=7).split())
+    assert "stage 1 step 2: reward 'my_reward.odd_digits' returned nan for sample 0" in said
+    assert "--resume from the last checkpoint" in said
+    (mine.folder / "fixed").touch()
+    (mine.folder / "my_reward.py").write_text(BROKEN.format(stream="metrics", rows=1, fault="pass"))
+    mine.start("--resume")
 
 
 @long

@@ -841,8 +841,8 @@ def test_a_model_whose_log_probs_differ_is_refused_before_there_is_a_run(folder,
 
 
 FAILURES = {
-    "reward.fn=test_score.not_a_number": (3, "reward 'test_score.not_a_number' returned nan for sample 0"),
-    "reward.fn=test_score.one_too_few": (2, "reward 'test_score.one_too_few' returned 3 values for 4 predictions"),
+    "reward.fn=test_score.not_a_number": (7, "reward 'test_score.not_a_number' returned nan for sample 0"),
+    "reward.fn=test_score.one_too_few": (7, "reward 'test_score.one_too_few' returned 3 values for 4 predictions"),
     "reward.fn=test_score.nowhere": (2, "module 'test_score' has no callable 'nowhere'"),
     "model.adapters.lora.targets=[q_prj]": (2, "model.adapters.lora.targets: 'q_prj' is no linear layer of"),
     "optimizer.learning_rate=1e-60": (3, "the first optimizer step changed no weight"),
