@@ -13,7 +13,7 @@ from typing import NamedTuple
 from lib.core.conditions import Condition, Figure, read_condition
 from lib.core.config import SweepConfig
 from lib.core.console import WHEN, attempts_of
-from lib.core.stats import mean_interval, paired_delta_interval, wilson
+from lib.core.stats import mean_interval, wilson
 from lib.run.runlog import is_number
 
 # key: heading, and whether more is better
@@ -162,9 +162,8 @@ def difference_cells(values: dict[int, float], baseline: dict[int, float]) -> li
     seeds = [seed for seed in values if seed in baseline]
     if not seeds:
         return []
-    pairs = [baseline[seed] for seed in seeds], [values[seed] for seed in seeds]
-    gaps = [after - before for before, after in zip(*pairs, strict=True)]
-    mean = with_interval(fmean(gaps), paired_delta_interval(*pairs), "+")
+    gaps = [values[seed] - baseline[seed] for seed in seeds]
+    mean = with_interval(fmean(gaps), mean_interval(gaps), "+")
     return [str(len(gaps)), mean, rounded(min(gaps), "+"), rounded(max(gaps), "+")]
 
 

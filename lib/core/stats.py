@@ -44,8 +44,16 @@ def mean_interval(values: Sequence[float], groups: Sequence[Hashable] | None = N
 def paired_delta_interval(
     first: Sequence[float], second: Sequence[float], groups: Sequence[Hashable] | None = None
 ) -> tuple[float, float]:
-    """Returns the interval of mean(second - first) over pairs; clusters and edge cases as in `mean_interval`."""
-    return mean_interval([after - before for before, after in zip(first, second, strict=True)], groups)
+    """Returns the interval of mean(second - first) over pairs of outcomes in [0, 1]; clusters as in `mean_interval`.
+
+    Where all differences are equal, it reaches as far as the share of others that none of n may hide: Wilson's of 0.
+    """
+    differences = [after - before for before, after in zip(first, second, strict=True)]
+    low, high = mean_interval(differences, groups)
+    if low != high:  # nan is not nan
+        return low, high
+    hidden = wilson(0, len(differences) if groups is None else len(set(groups)))[1]
+    return low - hidden * (1 + low), high + hidden * (1 - high)
 
 
 def rate_interval(values: Sequence[float], groups: Sequence[Hashable], most: int | None = None) -> tuple[float, float]:

@@ -67,6 +67,19 @@ def test_paired_delta():
         paired_delta_interval([1], [1, 2])
 
 
+@pytest.mark.parametrize(("first", "second"), [(0, 0), (1, 1), (0, 1), (1, 0)])
+def test_equal_differences_of_a_few_pairs_say_little(first, second):
+    """Of n pairs without a spread, the share of others may be as large as Wilson's interval of 0 of n reaches."""
+    for n in (2, 12, 800):
+        low, high = paired_delta_interval([first] * n, [second] * n)
+        seen, hidden = second - first, wilson(0, n)[1]
+        assert (low, high) == pytest.approx((seen - hidden * (1 + seen), seen + hidden * (1 - seen)))
+        assert -1 <= low <= seen <= high <= 1 and high - low == pytest.approx(2 * hidden)
+    same = paired_delta_interval([first] * 8, [second] * 8, [0, 0, 0, 0, 1, 1, 1, 1])
+    assert same == paired_delta_interval([first] * 2, [second] * 2)  # two clusters
+    assert all(map(isnan, paired_delta_interval([first], [second])))
+
+
 def test_intervals_without_spread():
     assert all(map(isnan, mean_interval([])))
     assert all(map(isnan, mean_interval([1.0])))
