@@ -44,13 +44,10 @@ def chart_data(chart: LineChart, runs: Sequence[RunFolder]) -> dict[str, Any] | 
 def points(chart: LineChart, run: RunFolder, key: str) -> list[ChartPoint]:
     """Returns the points of one key's curve."""
     rows = run.evaluations if chart.of == "evaluations" else run.metrics
-    found = {row["global_step"]: row for row in rows if is_number(row.get(key))}
+    rows = [row for row in rows if is_number(row.get(key))]
+    found = {row["global_step"]: ChartPoint(row["global_step"], row[key], row.get(f"{key}_ci95")) for row in rows}
     # the first step's KL is exactly 0 and has no logarithm
-    return [
-        ChartPoint(step, row[key], row.get(f"{key}_ci95"))
-        for step, row in sorted(found.items())
-        if row[key] > 0 or not chart.log
-    ]
+    return [found[step] for step in sorted(found) if found[step].value > 0 or not chart.log]
 
 
 def one_series(

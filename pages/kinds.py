@@ -237,10 +237,8 @@ def legend_of_attempts(row: dict) -> str:
     """Explains the names of the columns."""
     text = "i→c: wrong at first, then right; c→i: right at first, then wrong; delta = i→c − c→i."
     if is_number(row.get("revised_minus_fresh")):
-        text += (
-            " Revised: how often attempt 2 is right after a wrong attempt 1; fresh: how often another first attempt "
-        )
-        text += "to the same question is."
+        text += " Revised: how often attempt 2 is right after a wrong attempt 1; fresh: how often another first "
+        text += "attempt to the same question is."
     if is_number(row.get("acc_check")):
         text += " Checks: how often the policy judges its own attempts as the judge does."
     return text

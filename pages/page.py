@@ -48,13 +48,8 @@ def render_runs(runs: Sequence[RunFolder], rollouts: Rollouts, live: bool = Fals
         if any(run.metrics or run.evaluations for run in runs):
             rest = f"python report.py {' '.join(str(run.folder) for run in runs)} --watch shows all"
         note = f"{len(kept.units):,} of {kept.total:,} rollouts are in this file, drawn evenly; {rest}"
-    return render(
-        live=live,
-        blobs=blobs,
-        note=note,
-        has_rollouts=bool(rollouts.units) or live,
-        **(page or overview(runs, rollouts)),
-    )
+    page = page or overview(runs, rollouts)
+    return render(live=live, blobs=blobs, note=note, has_rollouts=live or bool(rollouts.units), **page)
 
 
 def render_overview(runs: Sequence[RunFolder], rollouts: Rollouts) -> str:
@@ -76,11 +71,8 @@ def render(**context: Any) -> str:
                       for script in scripts)  # fmt: skip
     policy = f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src {hashes}"
     policy += "; connect-src 'self'" if context["live"] else ""
-    return (
-        _environment()
-        .get_template("page.html")
-        .render(policy=policy, scripts=list(map(Markup, scripts)), styles=list(map(Markup, styles)), **context)
-    )
+    safe = {"scripts": list(map(Markup, scripts)), "styles": list(map(Markup, styles))}
+    return _environment().get_template("page.html").render(policy=policy, **safe, **context)
 
 
 def overview(runs: Sequence[RunFolder], rollouts: Rollouts) -> dict[str, Any]:

@@ -275,12 +275,8 @@ def drifts(runs: Sequence[RunFolder]) -> list[PageSection]:
         "quantities that drift are correlated whatever the cause, and the interval is then too narrow; less so their "
         "changes."
     )
-    if not drawn:
-        return []
-    blocks: list[Charts | TextTable] = [Charts([drawn])]
-    if lines:
-        blocks.append(TextTable(heads, lines))
-    return [PageSection("Adapters", blocks, note if lines else "")]
+    tables = [TextTable(heads, lines)] if lines else []
+    return [PageSection("Adapters", [Charts([drawn]), *tables], note if lines else "")] if drawn else []
 
 
 def changes(values: list[float]) -> list[float]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
+from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
@@ -15,6 +15,7 @@ from pages.run_folder import RunFolder
 SHOWN = {"i_to_c": 2, "c_to_i": 2, "malformed": 2, "won": 1, "lost": 2, "wrong": 1, "right": 1}  # rollouts of each kind
 LONGEST = 600  # characters of one text
 LOOKS = {"warning": "bold red", "note": "dim"}
+MARKS = {True: ("right", "green"), False: ("wrong", "red")}
 
 
 def show(runs: Sequence[RunFolder], rollouts: Rollouts) -> None:
@@ -23,38 +24,29 @@ def show(runs: Sequence[RunFolder], rollouts: Rollouts) -> None:
     page = overview(runs, rollouts)
     console.print(Text(page["title"], style="bold"))
     for line in page["alert"]:
-        console.print(rendered(line))
+        console.print(rendered(line, console.width))
     console.print(Text(page["lead"]))
     for note in page["notes"]:
         console.print(Text(note, style="dim"))
     for section in page["sections"]:
-        blocks = [] if section.folded else [block for block in map(rendered, section.blocks) if block]
-        if blocks:
-            console.print(Text(f"\n{section.title}".rstrip(), style="bold cyan"))
-            for block in blocks:
-                console.print(block)
+        blocks = [rendered(block, console.width) for block in (() if section.folded else section.blocks)]
+        if any(blocks):
+            console.print(Text(f"\n{section.title}".rstrip(), style="bold cyan"), *filter(None, blocks), sep="\n")
     for unit, flag in chosen(rollouts):
         moment = rollouts.moments[unit["moment"]]
         console.print(Text(f"\n{flag.replace('_to_', '→')}, {rollouts.runs[moment['run']]}, {moment['label']}", "bold"))
         console.print(Text(seen(rollouts.prompts[unit["prompt"]], LONGEST)))
         for text in unit["body"]["texts"]:
-            mark = {True: "right", False: "wrong"}.get(text.get("match"), "not judged")
-            style = {"right": "green", "wrong": "red"}.get(mark, "dim")
+            mark, style = MARKS.get(text.get("match"), ("not judged", "dim"))
             why = f", malformed: {text['malformed']}" if "malformed" in text else ""
             console.print(Text(f"{text['who']}, {mark}{why}", style=style))
             console.print(Text(seen(text["text"], LONGEST)))
 
 
-def rendered(block: object) -> Table | Text | None:
-    """Returns a block for the terminal; None for what needs a page."""
+def rendered(block: object, width: int) -> Group | Text | None:
+    """Returns a block for a terminal of `width` columns; None for what needs a page."""
     if isinstance(block, TextTable):
-        table = Table(box=SIMPLE_HEAD, title=block.title or None, title_justify="left", pad_edge=False)
-        for name in ("", *(name for name, _ in block.heads)):
-            table.add_column(Text(name), justify="left" if not name or block.look == "keys" else "right")
-        for line in block.lines:
-            cells = [Text(f"{cell.text}\n{cell.small}" if cell.small else cell.text) for cell in line.cells]
-            table.add_row(Text(line.label, style="" if line.cells else "bold"), *cells)
-        return table
+        return Group(*parts_of(block, width))
     if isinstance(block, Paragraph):
         text = " ".join([block.text, f"{block.link_text}." if block.link_text else ""]).strip()
         return Text(text, style=LOOKS.get(block.look, ""))
@@ -63,6 +55,23 @@ def rendered(block: object) -> Table | Text | None:
     if isinstance(block, Facts):
         return Text("; ".join(f"{name} {text}" for name, text in block.items_of.items()))
     return None
+
+
+def parts_of(block: TextTable, width: int, begin: int = 0) -> list[Table]:
+    """Splits a table, from the column `begin` on, into parts that fit: numbers are never cut, labels and texts wrap."""
+    has_texts = block.look == "keys"
+    for end in range(len(block.heads), begin, -1):
+        table = Table(box=SIMPLE_HEAD, title=block.title or None, title_justify="left", pad_edge=False)
+        table.add_column(overflow="fold", no_wrap=has_texts, max_width=None if has_texts else width // 3)
+        for name, _ in block.heads[begin:end]:
+            head = Text("\n".join(name.split()))
+            table.add_column(head, justify="left" if has_texts else "right", overflow="fold", no_wrap=not has_texts)
+        for line in block.lines:
+            cells = [Text(f"{cell.text}\n{cell.small}".rstrip("\n")) for cell in line.cells[begin:end]]
+            table.add_row(Text(line.label, style="" if line.cells else "bold"), *cells)
+        if end - begin <= width // 40 if has_texts else Console(width=10_000).measure(table).maximum <= width:
+            break
+    return [table, *(parts_of(block, width, end) if end < len(block.heads) else ())]
 
 
 def chosen(rollouts: Rollouts) -> list[tuple[dict, str]]:

@@ -176,6 +176,23 @@ def test_the_headline_says_whether_it_corrects_copies_or_draws_again(run, capsys
     assert expected in " ".join(capsys.readouterr().out.split())
 
 
+def test_no_number_is_cut_in_a_terminal_of_80_columns(run, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    rows = [json.loads(line) for line in (run / "evaluations.jsonl").read_text().splitlines()]
+    wide = {"acc_attempt1_ci95": [0.123, 1.0], "delta_ci95": [-0.419, 1.419], "well_formed_attempt2_ci95": [0.0, 1.0]}
+    write(run, "evaluations", [*rows, rows[-1] | wide | {"temperature": 0.0}])
+    config = yaml.safe_load((run / "config.yaml").read_text()) | {"generation": {"max_new_tokens_attempt1": 4096}}
+    (run / "config.yaml").write_text(yaml.safe_dump(config | {"model": {"name": "a/" + "long-" * 20}}))
+    assert call(report, run, "--text") == 0
+    text = capsys.readouterr().out
+    lines = [line.split() for line in text.splitlines()]
+    assert "…" not in text and max(map(len, text.splitlines())) <= 80
+    for ends in ("12.3 100.0", "-41.9 +141.9", "0.0 100.0"):
+        assert any(ends in " ".join(line) for line in lines)
+    assert sum(line[:1] == ["pretrain,"] for line in lines) == 2  # the table is in two parts
+    assert ["generation.max_new_tokens_attempt1", "4096", "512"] in lines
+
+
 def test_greedy_rows_stand_below_those_beside_them(run):
     rows = [json.loads(line) for line in (run / "evaluations.jsonl").read_text().splitlines()]
     beside = [{**row, "temperature": 0.0, "n": 100, "acc_attempt2": 0.9} for row in rows if row["when"] != "step"]
