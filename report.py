@@ -29,6 +29,7 @@ from pages.rollouts import rollouts_of
 from pages.run_folder import read_run
 from pages.served import CARD, overview_of, read_card, read_served
 
+ROLLOUTS = "rollouts.jsonl"  # of collect_rollouts.py, which trains nothing
 FILES = ("config.yaml", "metrics.jsonl", "evaluations.jsonl")  # a run has one of them at least
 
 
@@ -87,6 +88,11 @@ def command_line() -> argparse.Namespace:
             f"are in {CARD}: give such folders, and none of --watch, --text, --csv"
         )
     for folder in args.runs:
+        if (folder / ROLLOUTS).exists():
+            raise ConfigError(
+                f"{folder} is a folder of collect_rollouts.py, which has no page: read {ROLLOUTS} and selected.jsonl "
+                "there (docs/rollouts.md), or give the folder of a run that was trained on them"
+            )
         if not served and not any((folder / name).exists() for name in FILES):
             raise ConfigError(f"{folder} holds no {' or '.join(FILES)}: give the folder of a run")
     return args

@@ -186,6 +186,14 @@ def plays(rows: list[dict]) -> str:
     return f"Pass@1 on held-out questions {went} {share(rows[-1]['acc'])}."
 
 
+def held_out_loss(rows: list[dict]) -> str:
+    """Returns the first and the last loss on held-out rows as a sentence; "" where it was not measured."""
+    texts = [f"{row['loss']:.4f} at step {row['step']}" for row in rows if is_number(row.get("loss"))]
+    if not texts:
+        return ""
+    return f"The loss on held-out rows, in nats per token, was {' and '.join(dict.fromkeys((texts[0], texts[-1])))}."
+
+
 def games_in_words(rows: list[dict]) -> str:
     """Whether the policy beats its opponent; "" without games."""
     now = rows[-1]

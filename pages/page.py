@@ -17,6 +17,7 @@ from pages.alarms import alarms, alert
 from pages.blocks import PageSection, anchor_of
 from pages.facts import changed_settings, clock, differing_settings, facts_of
 from pages.flow import correction, flow
+from pages.kinds import held_out_loss
 from pages.rollouts import Rollouts
 from pages.run_folder import RunFolder, kind_of
 from pages.sections import (
@@ -86,7 +87,7 @@ def overview(runs: Sequence[RunFolder], rollouts: Rollouts) -> dict[str, Any]:
     run = runs[0]
     kind = run.kind
     rows = run.milestones
-    told = kind.headline(rows) if rows else f"{kind.nothing}: {run.status}."
+    told = kind.headline(rows) if rows else held_out_loss(run.evaluations) or f"{kind.nothing}: {run.status}."
     tables = [held_out(kind, [(None, run.table)], run.is_free, kind.details(rows))] if rows else []
     first = PageSection("", [*first_picture(runs), *correction(run, rollouts), facts_of(run)])
     sections = [first, *alarms(runs, rollouts), *tables, *flow(runs, rollouts), *rest(runs), *changed_settings(run)]

@@ -332,6 +332,12 @@ def test_supervised_runs_have_their_own_curves(run):
     page = page_of(run)
     assert list(page.charts) == ["Loss", "Tokens right"]
     assert "step 3 of 9 so far" in page.text
+    assert "The loss on held-out rows, in nats per token, was 0.5000 at step 2." in page.text
+    losses = (0.5, None, 0.375, 0.25)  # one of them is lost
+    write(run, "evaluations", [{"when": "step", "step": 2 * n, "loss": loss} for n, loss in enumerate(losses, 1)])
+    assert "in nats per token, was 0.5000 at step 2 and 0.2500 at step 8." in " ".join(page_of(run).text)
+    write(run, "evaluations", [])
+    assert "No evaluation so far: step 3 of 9 so far." in page_of(run).text
 
 
 def test_settings_are_those_that_are_not_at_their_defaults(run):
@@ -672,6 +678,15 @@ def test_the_best_stands_behind_the_last_row_of_its_stage(play):
 def test_a_folder_without_a_run_is_refused(tmp_path):
     with pytest.raises(
         ConfigError, match=r"holds no config\.yaml or metrics\.jsonl or evaluations\.jsonl: give the folder of a run"
+    ):
+        call(report, tmp_path)
+
+
+def test_a_folder_of_collected_rollouts_is_refused(tmp_path):
+    (tmp_path / "config.yaml").write_text("run_name: mine")
+    write(tmp_path, "rollouts", [])
+    with pytest.raises(
+        ConfigError, match=r"collect_rollouts\.py, which has no page: read rollouts\.jsonl and selected"
     ):
         call(report, tmp_path)
 
