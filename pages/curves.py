@@ -1,6 +1,6 @@
 """Curves as data: what the page's script draws, with intervals, a moving mean, and the mean of several runs."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import cycle
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -83,9 +83,8 @@ def mean_line(lines: list[list[ChartPoint]]) -> list[ChartPoint]:
     return [ChartPoint(step, fmean(values[step] for values in by_step), None) for step in shared]
 
 
-def moving_mean(values: Iterable[float]) -> list[float]:
+def moving_mean(values: Sequence[float]) -> list[float]:
     """Averages each value with its neighbours; the window is 1/25 of the curve, and shrinks at both ends."""
-    values = list(values)
     reach = len(values) // 50
     return [fmean(values[max(0, i - reach) : i + reach + 1]) for i in range(len(values))]
 

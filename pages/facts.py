@@ -139,11 +139,8 @@ def differing_settings(runs: Sequence[RunFolder]) -> PageSection:
     """Returns the section of the config keys in which the runs differ."""
     flats = [flat(without_secrets(run.config)) for run in runs]
     keys = dict.fromkeys(key for settings in flats for key in settings)
-    lines = []
-    for key in keys:
-        values = [settings.get(key, "–") for settings in flats]
-        if len(set(values)) > 1:
-            lines.append(line_of(key, values))
+    values = {key: [settings.get(key, "–") for settings in flats] for key in keys}
+    lines = [line_of(key, texts) for key, texts in values.items() if len(set(texts)) > 1]
     note = "Keys of the configs that are not the same in all runs."
     return PageSection("What differs", [TextTable(muted(*(run.name for run in runs)), lines, "keys")], note)
 

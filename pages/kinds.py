@@ -1,11 +1,14 @@
 """Presents the runs of each script: their charts, columns and captions."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from lib.core.console import WHEN, attempts_of, in_brackets, interval, share
+from lib.core.errors import ConfigError
 from lib.rl.watch import repeats_itself
 from lib.run.runlog import is_number
+from pages.paired import compare
 
 
 @dataclass(frozen=True)
@@ -181,9 +184,15 @@ def in_points(row: dict, key: str) -> str:
 
 
 def plays(rows: list[dict]) -> str:
-    """Describes the share of right single answers."""
-    went = f"went from {share(rows[0]['acc'])} to" if len(rows) > 1 else "is"
-    return f"Pass@1 on held-out questions {went} {share(rows[-1]['acc'])}."
+    """Describes the share of right single answers, and whether it changed where first and last can be paired."""
+    verb, now = "went", share(rows[-1]["acc"])
+    if len(rows) == 1:
+        return f"Pass@1 on held-out questions is {now}."
+    with suppress(ConfigError):  # other questions, or rows of an earlier version
+        pair = compare(rows[0], rows[-1], ("first", "last"))[0]
+        moved = "rose" if pair["difference"] > 0 else "fell"
+        verb = moved if pair["p"] < 0.05 else "did not measurably change: it went"
+    return f"Pass@1 on held-out questions {verb} from {share(rows[0]['acc'])} to {now}."
 
 
 def held_out_loss(rows: list[dict]) -> str:

@@ -111,11 +111,8 @@ def rollouts_of(runs: Sequence[RunFolder]) -> Rollouts:
                 moments[key] = len(found.moments)
                 found.moments.append({"run": number, **moment_of(run, row, spans)})
             prompt = clipped(row["prompt"])
-            unit: dict[str, Any] = {
-                "id": place,
-                "moment": moments[key],
-                "prompt": prompts.setdefault(prompt, len(prompts)),
-            }
+            unit: dict[str, Any] = {"id": place, "moment": moments[key]}
+            unit["prompt"] = prompts.setdefault(prompt, len(prompts))
             unit["group"] = groups.setdefault((number, key, prompt), len(groups))
             branch = branches.setdefault(unit["group"], {})
             first = texts[0]["text"] if "attempt1" in row else place

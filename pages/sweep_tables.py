@@ -82,10 +82,8 @@ def of_the_run(result: dict, key: str) -> float | None:
         return len(begun_alarms(result))
     if key == "tokens":
         return result["evaluations"][-1].get("tokens") if result["evaluations"] else None
-    if key == "accuracy_greedy":
-        return accuracy_at(result, "last", 0)
-    if key == "accuracy_greedy_before":
-        return accuracy_at(result, "pretrain", 0)
+    if key in ("accuracy_greedy", "accuracy_greedy_before"):
+        return accuracy_at(result, "last" if key == "accuracy_greedy" else "pretrain", 0)
     if key == "accuracy_without_feedback":
         rows = [row for row in result["evaluations"] if row.get("feedback") == "none"]
         return accuracy_at(result, moment_of(rows[-1])) if rows else None

@@ -551,6 +551,26 @@ def test_self_play_has_its_table_and_its_scoreboard(play):
     assert "was missing" not in text and "A teacher" not in text and "<i>rival" in page.text and "4 steps" in page.text
 
 
+def test_the_headline_of_self_play_says_whether_pass_at_1_changed(play):
+    """With 3 questions better and 1 worse p = 5 / 8, with 6 better p = 2 / 64."""
+
+    def lead(first, last):
+        rows = [
+            play_evaluation(
+                when, step, sum(right) / 8, 1, 1, questions="same", per_question={"n": [1] * 8, "acc": right}
+            )
+            for when, step, right in (("pretrain", 0, first), ("after_training", 4, last))
+        ]
+        write(play, "evaluations", rows)
+        return next(text for text in page_of(play).text if text.startswith("Pass@1")).replace("\u00a0", " ")
+
+    start = [1, 0, 0, 0, 0, 0, 0, 1]
+    level = lead(start, [0, 1, 1, 1, 0, 0, 0, 1])
+    assert level == "Pass@1 on held-out questions did not measurably change: it went from 25.0 % to 50.0 %."
+    assert lead(start, [1] * 8) == "Pass@1 on held-out questions rose from 25.0 % to 100.0 %."
+    assert lead([1] * 8, start) == "Pass@1 on held-out questions fell from 100.0 % to 25.0 %."
+
+
 def test_self_play_has_its_curves(play):
     def shown():
         return list(page_of(play).charts)
