@@ -166,10 +166,10 @@ def with_best(rows: list[dict], best_of: Callable[[int], str | None]) -> list[di
         goes_on = number + 1 < len(rows) and rows[number + 1].get("stage", 1) == stage
         folder = None if goes_on else best_of(stage)
         if folder in places and folder != places[number]:
-            is_start = not folder.startswith(f"stage{stage}/") or folder.endswith("/step_0")
-            label = "  best: the start" if is_start else f"  best: step {folder.rpartition('_')[2]}"
+            step = f"step {folder.rpartition('_')[2]}{'' if folder.startswith(f'stage{stage}/') else ' of stage I'}"
+            names = {"pretrain": "the start", "adapter": "the start", "after_stage1": "the end of stage I"}
             best = [row for row, place in zip(rows, places, strict=True) if place == folder]
-            table += [row | {"when": "best", "label": label} for row in best]
+            table += [row | {"when": "best", "label": f"  best: {names.get(row['when'], step)}"} for row in best]
     return table
 
 

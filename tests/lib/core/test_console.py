@@ -1,6 +1,6 @@
 import pytest
 
-from lib.core.console import Screen, format_trouble
+from lib.core.console import Screen, format_trouble, with_best
 
 RATES = {"acc_attempt1": 0.5, "acc_attempt2": 0.75, "delta": 0.25, "i_to_c": 0.3, "c_to_i": 0.05}
 ENDS = {f"{key}_ci95": [value - 0.01, value + 0.01] for key, value in RATES.items()}
@@ -110,3 +110,20 @@ def test_a_base_that_never_keeps_the_format_is_named():
     assert len([*format_trouble({"well_formed": 0.0, "truncated": 0.2})]) == 2
     assert len([*format_trouble({"well_formed": 0.0, "truncated": 0.2}, accepts_cut=True)]) == 1
     assert not [*format_trouble({"well_formed": 0.01, "truncated": 0.0})]
+
+
+@pytest.mark.parametrize(
+    ("folder", "label"),
+    [
+        ("stage1/step_0", "the start"),
+        ("stage1/step_2", "step 2 of stage I"),
+        ("stage1/step_4", "the end of stage I"),
+        ("stage2/step_2", "step 2"),
+    ],
+)
+def test_the_best_of_stage_two_is_named_by_where_it_was(folder, label):
+    """Stage II starts from the end of stage I, or has the best of stage I where attempt 1 fell at its end."""
+    moments = [("pretrain", 1, 0), ("step", 1, 2), ("after_stage1", 1, 4), ("step", 2, 2), ("after_stage2", 2, 4)]
+    rows = [{"when": when, "stage": stage, "step": step} for when, stage, step in moments]
+    table = with_best(rows, {2: folder}.get)
+    assert [row["label"] for row in table if row["when"] == "best"] == [f"  best: {label}"]
