@@ -6,6 +6,8 @@
     python sweep.py --config configs/sweep_demo.yaml seeds=20 'threads=[1, 2]' parallel=1
     python sweep.py --config configs/sweep_demo.yaml run_name=alpha 'variants={ten: [], five: [train.alpha=5]}'
 
+The commands of a run name `{seed}`, and those of training scripts `--resume {run}`, which gives each run a folder.
+
 The same command again continues a sweep that was interrupted or killed: what has finished is not run again, what was
 running is resumed by its script's --resume, what failed is tried once more. Everything lies in outputs/<run_name>:
 jobs.jsonl has a row when a job begins and one when it ends, results.jsonl a row per run that is over, sweep.html the
@@ -32,6 +34,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from string import Formatter
 from typing import Any
 
 import reward_function  # noqa: F401  registers rewards and extractors, for the check of the stages' configs
@@ -110,7 +113,7 @@ def command_line() -> tuple[argparse.Namespace, SweepConfig]:
 
 def check_stages(config: SweepConfig) -> None:
     """Raises ConfigError for what the scripts would refuse, by variant; data and models need not exist yet."""
-    mistakes = []
+    mistakes = seed_mistakes(config)
     for job in distinct(plan(config.model_copy(update={"seeds": config.all_seeds[:1]}))):
         name, *words = job.command
         if not (program(name).exists() if name.endswith(".py") else shutil.which(name)):
@@ -120,11 +123,28 @@ def check_stages(config: SweepConfig) -> None:
             continue
         path = Path(words[words.index("--config") + 1])
         try:
-            load(kind, path, [word for word in words if "=" in word and not word.startswith("-")])
+            run_dir = load(kind, path, [word for word in words if "=" in word and not word.startswith("-")]).run_dir
         except ConfigError as error:
             mistakes += [f"{job.stage}: {line}" for line in str(error).splitlines()]
+        else:
+            if run_dir != job.folder:
+                mistakes.append(
+                    f"{job.stage}: writes into {run_dir}, expected the sweep's own folder for each run: add "
+                    "{run} to the command, as in --resume {run}"
+                )
     if mistakes:
         raise ConfigError("\n".join(f"stages: {mistake}" for mistake in dict.fromkeys(mistakes)))
+
+
+def seed_mistakes(config: SweepConfig) -> list[str]:
+    """Returns a mistake per variant whose commands do not depend on the seed: its runs would be copies."""
+    copied = [] if len(config.all_seeds) == 1 else config.variants
+    return [
+        f"variant {variant}: no command of it names {{seed}}, so its {len(config.all_seeds)} runs would be copies: add "
+        "seed={seed} to a stage, or set seeds=1"
+        for variant in copied
+        if not any(_names_seed(word) for stage in config.stages for word in _words_of(config, variant, stage))
+    ]
 
 
 def show_plan(config: SweepConfig, runs: Runs) -> None:
@@ -217,10 +237,13 @@ def _jobs_of(config: SweepConfig, variant: str, seed: int) -> Iterator[Job]:
     """Yields the jobs of one run; those before the first that this variant changes, or else the last, are shared."""
     threads = config.threads[seed % len(config.threads)]
     folders, is_own, job = {}, False, None
-    for stage, command in config.stages.items():
-        extra = config.extra_words(variant, stage)
-        words = [*shlex.split(command), *extra]
-        is_own |= bool(extra) or stage == list(config.stages)[-1] or any("{variant}" in word for word in words)
+    for stage in config.stages:
+        words = _words_of(config, variant, stage)
+        is_own |= (
+            bool(config.extra_words(variant, stage))
+            or stage == list(config.stages)[-1]
+            or any("{variant}" in word for word in words)
+        )
         folder = config.run_dir / (variant if is_own else "shared") / f"seed_{seed}" / stage
         values = {"seed": seed, "variant": variant, "threads": threads, "dir": folder, "run": folder, **folders}
         filled = []
@@ -232,6 +255,15 @@ def _jobs_of(config: SweepConfig, variant: str, seed: int) -> Iterator[Job]:
         folders[stage] = folder
         job = Job(stage, seed, threads, folder, tuple(filled), job)
         yield job
+
+
+def _words_of(config: SweepConfig, variant: str, stage: str) -> list[str]:
+    """Returns the words of a command, with those of the variant and before placeholders are filled."""
+    return [*shlex.split(config.stages[stage]), *config.extra_words(variant, stage)]
+
+
+def _names_seed(word: str) -> bool:
+    return any(name == "seed" for _, name, _, _ in Formatter().parse(word))
 
 
 def distinct(runs: Runs) -> list[Job]:

@@ -199,6 +199,37 @@ def test_what_a_script_would_refuse_is_told_before_anything_runs(folder):
     assert not Path("outputs").exists()
 
 
+def test_runs_that_would_be_copies_are_refused(folder):
+    """A sweep of several seeds depends on `{seed}` in every variant, by a stage or by the variant's words."""
+    stages, variants = {"data": "run.py {dir}", "last": "run.py {dir} rope={{seed}}"}, {"a": [], "b": ["--gain", "1"]}
+    copied = "no command of it names {seed}, so its 3 runs would be copies: add seed={seed} to a stage, or set seeds=1"
+    for words in ([], ["--dry-run"]):
+        code, output = run(*words, stages=stages, variants=variants)
+        assert code == 2 and not Path("outputs").exists()
+        assert all(f"stages: variant {variant}: {copied}" in output for variant in variants)
+    for changes in (
+        {"seeds": [7]},
+        {"variants": {"a": ["--seed", "{seed}"]}},
+        {"stages": {"last": "run.py x{seed:02}"}},
+    ):
+        sweep.check_stages(config_of(**{"stages": stages, "variants": variants, **changes}))
+    with pytest.raises(ConfigError) as caught:
+        sweep.check_stages(config_of(stages=stages, variants={"a": [], "b": {"data": ["--seed", "{seed}"]}}))
+    assert "variant a" in str(caught.value) and "variant b" not in str(caught.value)
+
+
+def test_training_without_a_folder_per_run_is_refused(folder):
+    for script, config in (("train", "sums"), ("sft_train", "sums_base"), ("rl_train_gspo_selfplay", "code")):
+        command = f"{script}.py --config {ROOT}/configs/tiny_{config}.yaml seed={{seed}} --resume"
+        with pytest.raises(ConfigError) as caught:
+            sweep.check_stages(config_of(stages={"first": command, "last": "run.py {dir}"}))
+        assert str(caught.value).startswith("stages: first: writes into outputs/tiny-")
+        assert str(caught.value).endswith(
+            "expected the sweep's own folder for each run: add {run} to the command, as in --resume {run}"
+        )
+        sweep.check_stages(config_of(stages={"first": f"{command} {{run}}", "last": "run.py {dir}"}))
+
+
 @pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("sweep_*.yaml")), ids=lambda path: path.stem)
 def test_a_shipped_sweep_is_sound_and_opens_with_its_command(path, monkeypatch):
     monkeypatch.chdir(ROOT)
