@@ -9,6 +9,8 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
+from lib.core.config import resuming_parser
+
 ROOT = Path(__file__).parents[2]
 README, RUNNING = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/running.md"))
 DOCS = sorted((ROOT / "docs").glob("*.md"))
@@ -31,6 +33,12 @@ def test_documents_makefile_and_ci_run_the_same_tests():
     assert lines(".ci/run")[-1] == TEST_COMMAND  # last, so that pytest's own line closes the output
     makefile = [line.replace("$(VENV)", ".venv") for line in lines("Makefile")]
     assert makefile[makefile.index("test: setup ## run the tests") + 1] == f"@{TEST_COMMAND}"
+
+
+def test_the_documents_name_the_options_of_sft():
+    named = set(re.findall(r"`([^`]+)`", re.search(r"`sft_train\.py` has ([^:]+):", RUNNING)[1]))
+    options = resuming_parser("")._actions  # of sft_train.py
+    assert named == {(option.option_strings or [option.metavar])[-1] for option in options} - {"--help"}
 
 
 def test_ci_stops_at_the_first_failure_and_can_be_started():
