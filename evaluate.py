@@ -245,8 +245,12 @@ def command_line() -> tuple[argparse.Namespace, Any, Path | None]:
     args = options.parse_intermixed_args()
     check_launcher()
     if args.compare:
-        if len(args.compare) > 2 or args.config or args.overrides:
-            raise ConfigError("--compare: takes one or two runs or files, RUN or RUN@WHEN, and nothing else")
+        given = [f"--{name.replace('_', '-')}" for name, value in vars(args).items() if value and name != "compare"]
+        extra = [args.overrides[0] if name == "--overrides" else name for name in given] or args.compare[2:]
+        if extra:
+            raise ConfigError(
+                f"--compare: takes one or two runs or files, RUN or RUN@WHEN, and nothing else: leave out {extra[0]}"
+            )
         return args, None, None
     if args.merge:
         named = [str(word) for word in (args.run, args.adapter) if word]
@@ -257,7 +261,8 @@ def command_line() -> tuple[argparse.Namespace, Any, Path | None]:
         args.config = args.run / "config.yaml"
     if not args.config:
         options.error("the following arguments are required: --config, or --run, or --compare")
-    if args.check and (args.url or args.model or args.resume or args.samples or args.temperature or args.rows):
+    settings = (args.url, args.model, args.resume, args.samples, args.temperature, args.rows, args.max_examples)
+    if args.check and any(settings):
         raise ConfigError("--check: the folder says what was measured; give --config and overrides alone")
     if args.check:
         args.card = read_card(args.check)
@@ -332,6 +337,11 @@ def chosen_rows(
     from lib.text.data import digest_of
 
     first, end = args.rows or config.eval.within(len(splits.test))
+    if args.check and end > len(splits.test):
+        raise ConfigError(
+            f"{args.check}: was measured with {end} rows held out, and {args.config} holds out {len(splits.test)}: "
+            "give the config, the data and the overrides of the measurement"
+        )
     if not 0 <= first < end <= len(splits.test):
         raise ConfigError(
             f"--rows {first} {end}: expected two numbers, the first one lower, of at most {len(splits.test)}, the "
@@ -417,7 +427,11 @@ def served_config(args: argparse.Namespace) -> Any:
     Raises ConfigError.
     """
     if not (args.url and args.model):
-        raise ConfigError("--url: give --url, the address up to /v1, and --model, a name on that server, together")
+        option = next(name for name in ("url", "model", "resume") if getattr(args, name))
+        raise ConfigError(
+            f"--{option}: this is for models behind a server, expected with --url, the address up to /v1, and --model, "
+            f"a name on that server: give both, or leave --{option} out"
+        )
     names = ("adapter", "run", "majority", "swap_attempts", "output", "texts")
     if given := [f"--{name.replace('_', '-')}" for name in names if getattr(args, name)]:
         raise ConfigError(f"{given[0]}: this is for local models: leave it out, or --url")

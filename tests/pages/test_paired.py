@@ -46,6 +46,18 @@ def say(capsys, *sources):
     return capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    "words",
+    [["--samples", "4"], ["--rows", "0", "9"], ["--resume"], ["--swap-attempts"], ["--config", "a.yaml"], ["a.b=1"]],
+)
+def test_other_options_are_refused_by_name(words):
+    words = [*words, "--compare", "a", "b"]
+    with pytest.raises(ConfigError, match=f"--compare: takes one or two runs .*nothing else: leave out {words[0]}"):
+        call(evaluate, *words)
+    with pytest.raises(ConfigError, match="leave out c"):
+        call(evaluate, "--compare", "a", "b", "c")
+
+
 def test_one_answer_to_each_question_by_hand():
     # 5 questions are gained and 1 is lost, 4 are the same
     before, after = [0, 0, 0, 0, 0, 1, 1, 1, 0, 0], [1, 1, 1, 1, 1, 0, 1, 1, 0, 0]

@@ -515,10 +515,14 @@ def test_what_was_not_measured_is_a_dash_in_the_row(task, capsys):
 
 
 def test_a_check_takes_the_settings_of_the_folder(measured):
-    with pytest.raises(ConfigError, match="--check: the folder says what was measured"):
-        check_folder(measured, "--samples", 3)
+    for option in ("--samples", "--max-examples"):
+        with pytest.raises(ConfigError, match="--check: the folder says what was measured"):
+            check_folder(measured, option, 3)
     with pytest.raises(ConfigError, match=r"is not the one that task\.yaml asks for: give the config and overrides"):
         check_folder(measured, "prompts.self_correction=Again.")
+    message = r"sums-a-b: was measured with \d+ rows held out, and task\.yaml holds out 20: give the config, the data"
+    with pytest.raises(ConfigError, match=message):
+        check_folder(measured, "dataset.test_split_size=20")
 
 
 def test_an_answer_that_cannot_be_judged_is_missing_and_never_wrong():
@@ -647,9 +651,9 @@ def test_the_key_is_sent_and_stands_in_no_file(task, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--url", "http://127.0.0.1:9/v1"], "--url: give --url, the address up to /v1, and --model"),
-        (["--model", "m"], "--url: give --url, the address up to /v1, and --model"),
-        (["--resume"], "--url: give --url, the address up to /v1, and --model"),
+        (["--url", "http://127.0.0.1:9/v1"], "--url: .* expected with --url, .* and --model.* or leave --url out"),
+        (["--model", "m"], "--model: .* expected with --url, .* and --model.* or leave --model out"),
+        (["--resume"], "--resume: .* expected with --url, .* and --model.* or leave --resume out"),
         (["--url", "localhost:9", "--model", "m"], "servers.served.base_url: .* write http://HOST:PORT/v1"),
         (["--url", "http://a:9/v1?key=secret", "--model", "m"], "give a key by api_key_env"),
         (["--url", "http://me:secret@a:9/v1", "--model", "m"], "it holds a name or password"),
