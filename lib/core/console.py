@@ -145,7 +145,7 @@ def samples_of(rows: list[dict]) -> str:
         parts.append(text + (f" ({', '.join(smaller[:-1])})" if len(smaller) > 1 else ""))
     if rows and rows[-1].get("rows"):
         first, end = rows[-1]["rows"]
-        parts[-1] += f", rows {first + 1} to {end} of what is held out"
+        parts[-1] += f", from rows {first} to {end - 1} (counted from 0) of what is held out"
         left_out = rows[-1].get("rows_left_out")
         parts[-1] += f" without {left_out} that training chooses by" if left_out else ""
     return "; ".join(parts)

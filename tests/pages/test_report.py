@@ -212,8 +212,8 @@ def test_greedy_rows_stand_below_those_beside_them(run):
     ]
     assert "attempt 2 is right on 73.8\u00a0%" in " ".join(page.text)  # not the greedy one
     assert (
-        "by greedy decoding, n = 100 answers to 100 held-out questions, rows 1 to 500 of what is held out without 125"
-        in " ".join(page.text)
+        "by greedy decoding, n = 100 answers to 100 held-out questions, from rows 0 to 499 (counted from 0) of what is "
+        "held out without 125" in " ".join(page.text)
     )
     assert [row["acc_attempt2"] for row in read_run(run).evaluations] == [0.372, 0.455, 0.554, 0.651, 0.738]
     temperatures = [moment["label"] for moment in rollouts_in(run)[0]["moments"]]

@@ -374,7 +374,8 @@ def test_what_is_reported_and_what_is_chosen_by_share_no_question(folder, capsys
     assert ("after stage II", "greedy") in pairwise(labels) and "temperature 1" in labels
     assert (
         "exact match at temperature 1, n = 14 answers to 7 held-out questions; by greedy decoding, n = 7 answers to 7 "
-        "held-out questions, rows 3 to 14 of what is held out without 3 that training chooses by; below each value"
+        "held-out questions, from rows 2 to 13 (counted from 0) of what is held out without 3 that training chooses "
+        "by; below each value"
     ) in out
 
 

@@ -306,7 +306,8 @@ def test_evaluate_reports_single_answers(inside, guesses, tmp_path, capsys):
     assert shown[table + 1].split() == ["greedy", "40.0", "%"]
     at_one = shown[table + 3].replace("%", "").split()
     assert at_one == ["temperature", "1", *(f"{100 * value:.1f}" for value in at.values())]
-    counted = "at temperature 1, n = 800 answers to 50 held-out questions, rows 1 to 50 of what is held out, "
+    counted = "at temperature 1, n = 800 answers to 50 held-out questions, from rows 0 to 49 (counted from 0) of "
+    counted += "what is held out, "
     assert any(line.startswith(f"{counted}0.0 % truncated, ") and line.endswith(" % well-formed") for line in shown)
 
 
@@ -352,7 +353,9 @@ def test_evaluate_swaps_attempts(inside, tmp_path, capsys):
         "the right ones: 100.0 % its own",
     ):
         assert text in shown
-    assert f"rows 5 to 40 of what is held out without {left_out} that training chooses by" in shown
+    assert (
+        f"from rows 4 to 39 (counted from 0) of what is held out without {left_out} that training chooses by" in shown
+    )
 
 
 def test_rows_are_those_of_the_run_or_those_that_are_asked_for(inside, tmp_path):
