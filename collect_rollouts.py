@@ -12,8 +12,8 @@ and selected.jsonl, written at the end, the rows that `select` keeps, which sft_
 web.jsonl keep what servers said. A row has `messages`, `reward`, `components`, `match`, `malformed`, `tool_log`,
 `usage`, `generator`, `seed`.
 
-Exit codes: 0 finished, 2 config or data, 3 numbers, 4 memory, 5 sandbox, 6 the server refuses, 7 a reward that raises,
-74 disk, 130 Ctrl-C and 143 SIGTERM after the open rollouts.
+Exit codes: 0 finished, even if some requests failed (--resume asks them again), 2 config or data, 3 numbers, 4 memory,
+5 sandbox, 6 the server refuses, 7 a reward that raises, 74 disk, 130 Ctrl-C and 143 SIGTERM after the open rollouts.
 """
 
 if __name__ == "__main__":

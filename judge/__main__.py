@@ -42,6 +42,8 @@ What a right program cannot do here stands in a table of docs/judge.md, as does 
 Covered nowhere: answers learned by heart, functions that answer differently each time, bugs of the kernel. R3 does not
 hide process numbers, nor names, sizes and times of files: a program can see there what another one has done before it.
 R4 does not hide the names of packages that are installed next to the library; neither lets such a package be read.
+
+Exit codes: 0 passed, 1 a test or script failed or --benchmark paid for an attack, 2 command line or file, 5 sandbox.
 """
 
 import argparse
@@ -66,9 +68,7 @@ from judge.worker import Program, ProgramRun, ProgramVerdict, Worker, shown
 def main() -> int:
     """Runs the self-test, or one program. Returns the exit status."""
     options = argparse.ArgumentParser(
-        prog="python -m judge",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        prog="python -m judge", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     options.add_argument("program", nargs="?", type=Path, help="a Python file")
     options.add_argument("--self-test", action="store_true", help="try every rung, and measure the speed")

@@ -227,6 +227,20 @@ def test_texts_need_a_judge_of_texts(monkeypatch, capsys):
     assert "name a judge of texts" in capsys.readouterr().err
 
 
+def test_the_help_names_the_exit_codes(monkeypatch, capsys, tmp_path):
+    """The two of a program: 0 if it passes, 1 if not."""
+    monkeypatch.setattr(sys, "argv", ["judge", "--help"])
+    with pytest.raises(SystemExit):
+        __main__.main()
+    assert "Exit codes: 0 passed, 1 a test or script failed or --benchmark paid" in capsys.readouterr().out
+    for name, text in (("program", "def one():\n    return 1"), ("0", "assert one() == 1"), ("1", "assert one() == 2")):
+        (tmp_path / f"{name}.py").write_text(text)
+    for code in (0, 1):
+        files = [str(tmp_path / "program.py"), "--tests", str(tmp_path / f"{code}.py"), "--allow-unsafe"]
+        monkeypatch.setattr(sys, "argv", ["judge", *files])
+        assert __main__.main() == code
+
+
 def test_a_judge_that_is_not_there_is_told():
     for name in ("no_such_module:judge", "json:no_such", "json:__name__"):
         with pytest.raises(ConfigError, match=f"--benchmark {name}"):
