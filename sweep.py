@@ -40,17 +40,26 @@ from typing import Any
 import reward_function  # noqa: F401  registers rewards and extractors, for the check of the stages' configs
 from judge.pool import cores
 from lib.core.children import Children
+from lib.core.conditions import read_condition
 from lib.core.config import KINDS, SweepConfig, dump, load, parser
 from lib.core.console import Screen, duration
 from lib.core.errors import FINISHED, ConfigError, run_script
 from lib.core.interrupts import Interrupts
+from lib.core.registry import did_you_mean
 from lib.run.machine import HERE, commit, cpu, packages
 from lib.run.runlog import RunLog, read_jsonl
 from pages.sweep_page import page_of
-from pages.sweep_tables import DIFFERENCE_HEADS, SUMMARY_HEADS, SweepOutcome, figures_in_words, outcome_of
+from pages.sweep_tables import DIFFERENCE_HEADS, FIGURES, SUMMARY_HEADS, SweepOutcome, figures_in_words, outcome_of
 
 SCRIPTS = {kind.__doc__: kind for kind in KINDS}
 MISSED = 1  # exit code
+KEYS = {  # of evaluations, without the ends _attempt1 and _ci95
+    "acc", "acc_check", "acc_check_right", "acc_check_wrong", "acc_if_stopped", "answer_changed", "attempts",
+    "c_to_i", "delta", "fresh_after_wrong", "games", "global_step", "i_to_c", "length", "length_review", "loss",
+    "losses", "mcnemar_p", "missing_games", "n", "opponent_acc", "prompts", "repeat_rate", "revised_after_wrong",
+    "revised_minus_fresh", "reward", "rows_left_out", "stage", "step", "temperature", "tokens", "truncated",
+    "unscored", "well_formed", "win_rate", "wins",
+}  # fmt: skip
 LOSS_POINTS = 20  # points of the training loss kept for a run without evaluations
 
 
@@ -90,6 +99,8 @@ def main() -> int:
     """Plans the runs, runs what is missing, shows the results."""
     args, config = command_line()
     runs = plan(config)
+    for text in () if args.table else unknown_figures(config):
+        Screen().warn(text)
     if args.dry_run:
         show_plan(config, runs)
         return FINISHED
@@ -145,6 +156,18 @@ def seed_mistakes(config: SweepConfig) -> list[str]:
         for variant in copied
         if not any(_names_seed(word) for stage in config.stages for word in _words_of(config, variant, stage))
     ]
+
+
+def unknown_figures(config: SweepConfig) -> Iterator[str]:
+    """Yields a warning per figure of `require` that no evaluation of the last stage has, if that is a script here."""
+    script = shlex.split(list(config.stages.values())[-1])[0]
+    for text in config.require if Path(script).name in SCRIPTS else ():
+        for figure in read_condition(text).figures.values():
+            key = re.sub(r"(_attempt\d+)?(_ci95)?$", "", figure.key)
+            is_known = key in KEYS or key.startswith("pass_at_") or f"{figure.moment}.{figure.key}" in config.figures
+            if figure.moment and not is_known:
+                hint = did_you_mean(figure.key, KEYS | FIGURES.keys())
+                yield f"require: '{text}': evaluations of {script} have no '{figure.key}'{hint}"
 
 
 def show_plan(config: SweepConfig, runs: Runs) -> None:

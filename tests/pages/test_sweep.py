@@ -18,7 +18,7 @@ from lib.core.conditions import Figure, read_condition
 from lib.core.config import SweepConfig, load
 from lib.core.console import Screen
 from lib.core.errors import ConfigError
-from lib.run.runlog import RunLog
+from lib.run.runlog import RunLog, read_jsonl
 from pages.sweep_tables import level_cell, paired_cells, summaries, value_of, with_level
 from sweep import distinct, plan, read_run
 
@@ -230,10 +230,31 @@ def test_training_without_a_folder_per_run_is_refused(folder):
         sweep.check_stages(config_of(stages={"first": f"{command} {{run}}", "last": "run.py {dir}"}))
 
 
+def test_a_figure_that_no_evaluation_has_is_named_at_the_start(folder):
+    """The keys that a run of train.py writes are known, and those of other programs are not judged."""
+    command = f"train.py --config {ROOT}/configs/tiny_sums.yaml --resume {{run}} seed={{seed}}"
+    require = ["after_stage2.accc_attempt2 > 0", "after_stage2.acc_attempt3_ci95[0] > 0", "tokens > 1", "a.b > 0"]
+    code, output = run(
+        "--dry-run", stages={"last": command}, variants={"v": []}, require=require, figures={"a.b": "(1)"}
+    )
+    assert code == 0 and output.count("WARNING") == 1
+    told = "evaluations of train.py have no 'accc_attempt2'; did you mean 'acc_attempt2'?"
+    assert f"WARNING: require: 'after_stage2.accc_attempt2 > 0': {told}" in output
+    assert not list(sweep.unknown_figures(config_of(require=["after_stage2.accc > 0"])))
+    written = read_jsonl(ROOT / "tests/collapsed/evaluations.jsonl")[0]
+    numbers = {key for row in written for key, value in row.items() if type(value) in (int, float)}
+    keys = {key for key in numbers if key.isidentifier()} - {"schema"}
+    assert len(keys) > 20
+    config = config_of(stages={"last": command}, require=[f"last.{key} > 0" for key in sorted(keys)])
+    assert list(sweep.unknown_figures(config)) == []
+
+
 @pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("sweep_*.yaml")), ids=lambda path: path.stem)
 def test_a_shipped_sweep_is_sound_and_opens_with_its_command(path, monkeypatch):
     monkeypatch.chdir(ROOT)
-    sweep.check_stages(load(SweepConfig, path))
+    config = load(SweepConfig, path)
+    sweep.check_stages(config)
+    assert list(sweep.unknown_figures(config)) == []
     assert f"python sweep.py --config configs/{path.name}" in path.read_text().splitlines()[0]
 
 
