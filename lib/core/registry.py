@@ -14,10 +14,10 @@ from typing import Any
 from lib.core.errors import ConfigError, Left, Overdue, RewardError, UserError
 
 
-def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """Returns `"; did you mean 'learning_rate'?"`, or `""` if no known name is close."""
+def did_you_mean(name: str, names: Iterable[str], otherwise: str = "") -> str:
+    """Returns `"; did you mean 'learning_rate'?"`, or `otherwise` (such as a full stop) if no known name is close."""
     close = difflib.get_close_matches(str(name), list(names), n=1, cutoff=0.6)
-    return f"; did you mean '{close[0]}'?" if close else ""
+    return f"; did you mean '{close[0]}'?" if close else otherwise
 
 
 @contextlib.contextmanager
@@ -87,7 +87,7 @@ class Registry:
         if "." in name:
             return self._import(name)
         raise ConfigError(
-            f"unknown {self.kind} '{name}'{did_you_mean(name, self)} Known: {', '.join(self)}; "
+            f"unknown {self.kind} '{name}'{did_you_mean(name, self, '.')} Known: {', '.join(self)}; "
             f"a dotted path such as my_rewards.{self.kind} works too"
         )
 

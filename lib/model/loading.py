@@ -374,7 +374,7 @@ def _refuse_unknown(targets: str | list[str], base: nn.Module, config: Model) ->
         if not any(_is_target(name, target) for name in layers):
             raise ConfigError(
                 f"model.adapters.lora.targets: '{target}' is no linear layer of '{config.name}'"
-                f"{did_you_mean(target, ends)} It has: {', '.join(sorted(ends))}; or set all-linear"
+                f"{did_you_mean(target, ends, '.')} It has: {', '.join(sorted(ends))}; or set all-linear"
             )
         if any(_is_target(name, target) for name in output):
             raise ConfigError(

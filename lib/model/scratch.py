@@ -89,7 +89,7 @@ def _model_config(architecture: dict[str, Any], tokenizer: "PreTrainedTokenizerF
     if kind not in CONFIG_MAPPING:
         raise ConfigError(
             f"{KEY}.architecture.model_type: got {kind!r}, expected a model type of transformers"
-            f"{did_you_mean(kind, CONFIG_MAPPING)} For example qwen3"
+            f"{did_you_mean(kind, CONFIG_MAPPING, '.')} For example qwen3"
         )
     valid = AutoConfig.for_model(kind).to_dict()
     for field in fields:

@@ -96,8 +96,8 @@ class RewardFunction:
         missing = [f"'{name}'{did_you_mean(name, available)}" for name in required if name not in named & available]
         if missing:
             raise ConfigError(
-                f"reward '{self.name}' needs by name {', '.join(missing)} Nothing of that name can be given to "
-                f"it. Available: {', '.join(sorted(available))}"
+                f"reward '{self.name}' needs by name {', '.join(missing)} (nothing of that name can be "
+                f"given to it; available: {', '.join(sorted(available))})"
             )
 
     def _first_broken(self, arguments: dict[str, Any], texts: list[str]) -> str:

@@ -374,8 +374,8 @@ def as_trl_reward(judge: Judge) -> Callable[..., list[float | None]]:
     target = judge.target_field
     if target not in judge.columns and (target or judge.needs_targets):
         raise ConfigError(
-            f"target_field: got {target!r}, expected a column of the data set{did_you_mean(target, judge.columns)} "
-            f"Columns: {', '.join(judge.columns)}"
+            f"target_field: got {target!r}, expected a column of the data set"
+            f"{did_you_mean(target, judge.columns, '.')} Columns: {', '.join(judge.columns)}"
         )
 
     def reward(prompts, completions, **columns) -> list[float | None]:

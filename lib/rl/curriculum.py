@@ -323,8 +323,8 @@ def easy_rows(pool: EasyPool | None, rows: list[dict]) -> set[int]:
     columns = {column for row in rows for column in row}
     if pool.column not in columns:
         raise ConfigError(
-            f"curriculum.easy_pool.column: the data has no column '{pool.column}'{did_you_mean(pool.column, columns)} "
-            f"Columns: {', '.join(sorted(columns))}"
+            f"curriculum.easy_pool.column: the data has no column '{pool.column}'"
+            f"{did_you_mean(pool.column, columns, '.')} Columns: {', '.join(sorted(columns))}"
         )
     easy = {i for i, row in enumerate(rows) if row.get(pool.column) in pool.values}
     if not easy or len(easy) == len(rows):

@@ -193,7 +193,7 @@ def _check_templates(config: ScoreConfig | SelfPlayConfig, columns: set[str]) ->
         for name in columns_of(template, key):
             if name not in given | columns:
                 raise ConfigError(
-                    f"{key}: nothing fills '{{{name}}}'{did_you_mean(name, given | columns)} "
+                    f"{key}: nothing fills '{{{name}}}'{did_you_mean(name, given | columns, '.')} "
                     f"Known: {', '.join(sorted(given | columns))}"
                 )
 

@@ -48,11 +48,6 @@ def generated_splits(name: str, options: Mapping[str, Any], held_out: int) -> di
     }
 
 
-def task_names() -> list[str]:
-    """Returns the names of all tasks."""
-    return _ask("", {}, 0)
-
-
 def _row(task: str, options: dict[str, Any], index: int) -> dict[str, Any]:
     try:
         made = _ask(task, options, index)
@@ -62,10 +57,11 @@ def _row(task: str, options: dict[str, Any], index: int) -> dict[str, Any]:
             "dataset.options"
         ) from error
     except Refused as error:
-        names = task_names()
+        names = _ask("", {}, 0)  # of all tasks
         if task not in names:
             raise ConfigError(
-                f"dataset.name: reasoning-gym has no task '{task}'{did_you_mean(task, names)} Known: {', '.join(names)}"
+                f"dataset.name: reasoning-gym has no task '{task}'{did_you_mean(task, names, '.')} "
+                f"Known: {', '.join(names)}"
             ) from error
         raise ConfigError(
             f"dataset.options: '{GENERATED}{task}' refuses {options} ({error}): give what its config takes"

@@ -153,7 +153,8 @@ class Toolbox:
 
     async def _answer(self, name: str, arguments: Any, seconds: float) -> dict[str, Any]:
         if name not in self.tools:
-            return {"error": f"unknown tool '{name}'{did_you_mean(name, self.tools)} Known: {', '.join(self.tools)}"}
+            known = f"{did_you_mean(name, self.tools, '.')} Known: {', '.join(self.tools)}"
+            return {"error": f"unknown tool '{name}'{known}"}
         if not isinstance(arguments, Mapping):
             kind = {str: "text", list: "a list", type(None): "null"}.get(
                 type(arguments), f"a {type(arguments).__name__}"
