@@ -7,7 +7,7 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, compress
+from itertools import chain
 from typing import NamedTuple
 
 from judge.parsing import writable
@@ -120,9 +120,7 @@ def _split_up(
         )
     if overlap:
         notes.append(f"{overlap} rows to train on were removed: they {alike}")
-    train_places, test_places = ([place for place, _ in placed] for placed in (train, test))
-    train, test = ([row for _, row in placed] for placed in (train, test))
-    return Splits(train, test, train_places, test_places, source, _fingerprint(train, test), notes, group_of)
+    return _splits(train, test, source, notes, group_of)
 
 
 def _mixed(
@@ -151,8 +149,7 @@ def _mixed(
     train = _spread(drawn)
     test = _spread({name: list(zip(part.test_places, part.test, strict=True)) for name, part in parts.items()})
     every = sorted({column for _, row in train + test for column in row})
-    train_rows, test_rows = ([{name: row.get(name) for name in every} for _, row in side] for side in (train, test))
-    train_places, test_places = ([place for place, _ in side] for side in (train, test))
+    train, test = ([(at, {name: row.get(name) for name in every}) for at, row in side] for side in (train, test))
     notes = [f"mixture.{name}: {note}" for name, part in parts.items() for note in part.notes]
     notes += [
         f"mixture.{name}: trains on {len(drawn[name])} of {len(left[name])} rows, {len(part.test)} are held out"
@@ -166,10 +163,16 @@ def _mixed(
                 f"dataset.mixture.{name}: no row is left to train on: give other data, or raise dataset.max_train_rows"
             )
     source = " + ".join(f"{name}: {part.source}" for name, part in parts.items())
-    return Splits(
-        train_rows, test_rows, train_places, test_places, source, _fingerprint(train_rows, test_rows), notes,
-        lambda row: keys_of(row)[0],
-    )  # fmt: skip
+    return _splits(train, test, source, notes, lambda row: keys_of(row)[0])
+
+
+def _splits(
+    train: list[Placed], test: list[Placed], source: str, notes: list[str], group_of: Callable[[Row], str]
+) -> Splits:
+    train_places, test_places = ([place for place, _ in placed] for placed in (train, test))
+    train_rows, test_rows = ([row for _, row in placed] for placed in (train, test))
+    fingerprint = _fingerprint(train_rows, test_rows)
+    return Splits(train_rows, test_rows, train_places, test_places, source, fingerprint, notes, group_of)
 
 
 def _part_of(
@@ -235,21 +238,16 @@ def with_targets(splits: Splits, problem_of: Callable[[Row, Place], str]) -> Spl
         if len(missing) > len(rows) / 2:
             cure = "name another column or extractor, or fix these rows"
             mistakes.append(f"dataset.target_field: {count} rows have no target, first {missing[0]}; {cure}")
-        sound = [not problem for problem in problems]
-        kept.append((list(compress(rows, sound)), list(compress(places, sound))))
+        kept.append([(place, row) for place, row, problem in zip(places, rows, problems, strict=True) if not problem])
         counts += [count] if rows else []
         dropped += missing
     if mistakes:
         raise ConfigError("\n".join(mistakes))
     if not dropped:
         return splits
-    (train, train_places), (test, test_places) = kept
     more = ", ..." if len(dropped) > SHOWN_DROPPED else ""
     note = f"{' and '.join(counts)} rows have no target and are left out: {', '.join(dropped[:SHOWN_DROPPED])}{more}"
-    return Splits(
-        train, test, train_places, test_places, splits.source, _fingerprint(train, test), [*splits.notes, note],
-        splits.group_of,
-    )  # fmt: skip
+    return _splits(kept[0], kept[1], splits.source, [*splits.notes, note], splits.group_of)
 
 
 def parted(rows: list[Row], most: int, group_of: Callable[[Row], str]) -> tuple[list[Row], list[Row]]:
