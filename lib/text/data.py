@@ -98,8 +98,10 @@ def _split_up(
     def group_of(row: Row, place: Place | None = None) -> str:
         return keys_of(row, place)[0]
 
-    hold_out = _from_the_same if test_split is None else _from_its_own
-    test, rest, notes = hold_out(train_split, test_split, dataset, columns, group_of)
+    if test_split is None:
+        test, rest, notes = _from_the_same(train_split, dataset, columns, group_of)
+    else:
+        test, rest, notes = _from_its_own(train_split, test_split, dataset, columns)
     secret = {key for place, row in test for key in keys_of(row, place)}
     train, overlap, offered = [], 0, 0
     for place, row in _checked(rest, columns):
@@ -299,11 +301,7 @@ class _Split:
 
 
 def _from_the_same(
-    split: _Split,
-    _: _Split | None,
-    dataset: Dataset | SFTDataset,
-    columns: Collection[str],
-    group_of: Callable[..., str],
+    split: _Split, dataset: Dataset | SFTDataset, columns: Collection[str], group_of: Callable[..., str]
 ) -> Parts:
     """Holds out whole groups in the order of their hashes; of the last group, only the rows still needed."""
     size, total = dataset.test_split_size, len(split)
@@ -323,9 +321,7 @@ def _from_the_same(
     return list(split.rows(drawn)), split.rows(left), [note]
 
 
-def _from_its_own(
-    train: _Split, test: _Split, dataset: Dataset | SFTDataset, columns: Collection[str], _: Callable[..., str]
-) -> Parts:
+def _from_its_own(train: _Split, test: _Split, dataset: Dataset | SFTDataset, columns: Collection[str]) -> Parts:
     """Holds out the first rows of the test split."""
     size, total = dataset.test_split_size, len(test)
     if size > total:

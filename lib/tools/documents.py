@@ -45,8 +45,7 @@ class Documents:
         finally:
             parser.close()
         if not self._paths:
-            message = f"{settings.folder} holds no .txt, .md or .html file; fix the path"
-            raise ConfigError(f"tools.web.folder: {message}")
+            raise ConfigError(f"tools.web.folder: {settings.folder} holds no .txt, .md or .html file; fix the path")
 
     async def search(self, query: str, count: int) -> dict[str, Any]:
         """Returns up to `count` documents that contain any of the query's words, best first."""

@@ -63,15 +63,18 @@ class ToolLoop:
 
     async def run(self, messages: list[dict[str, Any]], seed_of: Callable[[int], int]) -> Episode:
         """Runs one episode; `seed_of(turn)` seeds a reply. Raises UserErrors; ReplyError, save for a later refusal."""
-        limits = self.toolbox.settings
+        limits, sampling = self.toolbox.settings, self.sampling
         episode = Episode(self.prompt(messages))
-        budget = limits.max_total_tokens if self.toolbox else self.sampling.most_tokens
+        budget = limits.max_total_tokens if self.toolbox else sampling.most_tokens
         for turn in range(limits.max_turns if self.toolbox else 1):
             room = budget - episode.usage.completion_tokens
             if room <= 0:
                 episode.ended = "tokens"
                 break
-            request = self._request(episode, min(room, self.sampling.most_tokens), seed_of(turn))
+            request = Request(
+                list(episode.messages), min(room, sampling.most_tokens), sampling.temperature, seed_of(turn),
+                sampling.top_p, self.schemas(),
+            )  # fmt: skip
             try:
                 reply = await self.generator.reply(request)
             except ReplyError as error:
@@ -121,16 +124,6 @@ class ToolLoop:
         if messages and messages[0]["role"] == "system":
             return [{"role": "system", "content": f"{messages[0]['content']}\n\n{specification}"}, *messages[1:]]
         return [{"role": "system", "content": specification}, *messages]
-
-    def _request(self, episode: Episode, max_tokens: int, seed: int) -> Request:
-        return Request(
-            messages=list(episode.messages),
-            max_tokens=max_tokens,
-            temperature=self.sampling.temperature,
-            top_p=self.sampling.top_p,
-            seed=seed,
-            tools=self.schemas(),
-        )
 
     def schemas(self) -> list[dict[str, Any]]:
         """Returns the schemas shown to a model that makes native calls; none in the JSON protocol."""
