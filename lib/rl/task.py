@@ -110,7 +110,7 @@ def prepare(
     check_teacher(config)
     model, tokenizer = load_model(config.model, splits)
     prompts = load_prompts(config, tokenizer)
-    return Prepared(splits, judge, model, prompts, *fitting(splits, prompts, config))
+    return Prepared(splits, judge, model, prompts, *fitting(splits, prompts, config, judge))
 
 
 def load_task(config: TaskConfig, say: Callable[[str], None] = print) -> Task[TaskConfig]:
@@ -222,7 +222,7 @@ def load_prompts(config: ScoreConfig | SelfPlayConfig, tokenizer: Any) -> Correc
 
 
 def fitting(
-    splits: Splits, prompts: CorrectionPrompts | ChatRenderer, config: ScoreConfig | SelfPlayConfig
+    splits: Splits, prompts: CorrectionPrompts | ChatRenderer, config: ScoreConfig | SelfPlayConfig, judge: Judge
 ) -> RowsAndNotes:
     """Returns the rows of a task, those with first prompts within the budget, and the notes on them."""
     (key, limit), settings = config.prompt_limit, config.eval
@@ -240,7 +240,7 @@ def fitting(
         f"{len(train)} train rows; held out are {len(test)} to report{_reported(settings, len(test))} and "
         f"{len(selection)} to choose by"
     )
-    notes = ["; ".join(filter(None, (about, prompts.history_note()))), *splits.notes]
+    notes = ["; ".join(filter(None, (about, prompts.history_note()))), *splits.notes, *_repeated(train, prompts, judge)]
     if any(too_long):
         lost = 100 * sum(too_long) / sum(map(len, offered))
         notes.append(
@@ -253,6 +253,16 @@ def fitting(
     texts = ([text for text in content if isinstance(text, str)] for content in contents)
     outside_notes = prompts.outside.notes(zip(places, texts, strict=True))
     return train, test, selection, [*notes, *prompts.notes(rows), *outside_notes]
+
+
+def _repeated(rows: list[dict], prompts: CorrectionPrompts | ChatRenderer, judge: Judge) -> list[str]:
+    """Returns a note on rows that ask what an earlier one asks; none if all differ."""
+    firsts: dict[int, dict] = {}  # by a hash, since questions may be long
+    pairs = [(row, firsts.setdefault(hash(text_of(prompts.messages(row))), row)) for row in rows]
+    repeated = [(row, first) for row, first in pairs if row is not first]
+    others = sum(judge.answer_of(row) != judge.answer_of(first) for row, first in repeated)
+    about = f", {others} of them with another answer: remove those that are wrong" if others else ""
+    return [f"{len(repeated)} of {len(rows)} train rows repeat the question of another row{about}"] if repeated else []
 
 
 def _reported(settings: Eval, rows: int) -> str:

@@ -385,6 +385,22 @@ def test_rows_that_are_none_are_a_mistake(folder, capsys):
         assert code == 2 and said in err
 
 
+def test_questions_that_repeat_are_counted_with_those_that_have_another_answer(folder):
+    config, rows = load(ScoreConfig, Path("tiny.yaml")), rows_in("rows.jsonl")
+
+    def note(repeated):
+        write_rows(Path("rows.jsonl"), rows + repeated)
+        (note,) = [n for n in load_task(config, say=lambda text: None).notes if "repeat" in n] or [""]
+        return note
+
+    assert note([]) == ""
+    train = load_data(config)[0].train
+    same, wrong = [dict(row) for row in train[:3]], [{**row, "answer": "99"} for row in train[3:5]]
+    assert note(same) == f"3 of {len(train) + 3} train rows repeat the question of another row"
+    about = f"5 of {len(train) + 5} train rows repeat the question of another row, 2 of them with another answer: "
+    assert note(same + wrong) == f"{about}remove those that are wrong"
+
+
 def test_control_tokens_and_unknown_characters_of_the_data_are_told(folder):
     rows = rows_in("rows.jsonl")
     for row in rows[3:5]:
