@@ -48,11 +48,8 @@ def listed(messages: Any) -> Any:
 def system_notes(chats: Iterable[list[dict[str, Any]]], system: str) -> list[str]:
     """Returns notes for chats that kept their own system message instead of that of the config."""
     kept = [{"role": "system", "content": system} not in messages for messages in chats] if system else []
-    if not any(kept):
-        return []
-    return [
-        f"{sum(kept)} of {len(kept)} chats have a system message of their own, and keep it: no prompts.system there"
-    ]
+    note = f"{sum(kept)} of {len(kept)} chats have a system message of their own, and keep it: no prompts.system there"
+    return [note] if any(kept) else []
 
 
 def switch_thinking(template_kwargs: dict[str, Any], enabled: bool, render: Callable[..., str]) -> None:

@@ -156,9 +156,8 @@ class Toolbox:
             known = f"{did_you_mean(name, self.tools, '.')} Known: {', '.join(self.tools)}"
             return {"error": f"unknown tool '{name}'{known}"}
         if not isinstance(arguments, Mapping):
-            kind = {str: "text", list: "a list", type(None): "null"}.get(
-                type(arguments), f"a {type(arguments).__name__}"
-            )
+            kind = type(arguments).__name__
+            kind = {"str": "text", "list": "a list", "NoneType": "null"}.get(kind, f"a {kind}")
             return {"error": f"wrong arguments: expected a JSON object, got {kind}"}
         task = asyncio.ensure_future(self.tools[name].call(arguments))
         try:
