@@ -272,6 +272,9 @@ class Judge:
             return f"'{field}' is NaN"
         if not compares:
             return ""
+        if self.needs_targets and isinstance(row[field], list | dict):
+            kind = type(row[field]).__name__
+            return f"'{field}' is a {kind}, not text: give it as text, or take this column in a reward of your own"
         try:
             answer = self._target_answer(text_of(row[field]), place)
         except ConfigError as error:

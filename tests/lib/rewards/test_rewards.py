@@ -231,6 +231,15 @@ def test_blanks_never_match_whatever_the_matcher_says(shelf):
     assert [score.match for score in scores] == [False, True, False]
 
 
+def test_a_reward_of_ones_own_may_have_a_list_as_its_target(shelf):
+    register_reward("tokens_match")(
+        lambda predictions, gold: [float(text.split() == g) for text, g in zip(predictions, gold, strict=True)]
+    )
+    judge, row = judge_by("tokens_match", ["gold"], target="gold"), {"gold": ["a", "d"]}
+    assert judge.target_problem(row, "a row") == ""
+    assert [verdict.reward for verdict in judge(["a d", "a"], [row, row])] == [1, 0]
+
+
 def test_unusable_targets():
     judge = judge_by(target="gold", target_extractor="gsm8k_hash")
     golds = [{"gold": gold} for gold in ("#### 1", 3, "none", "<answer> </answer>", None)]
@@ -238,6 +247,10 @@ def test_unusable_targets():
     problems = ["", "", f"{finds_none}'none'", f"{finds_none}'<answer> </answer>'", "'gold' is empty"]
     assert [judge.target_problem(row, "a row") for row in golds] == problems
     assert [judge.target_problem(row, "a row", compares=False) for row in golds] == [*[""] * 4, problems[4]]
+    cure = "give it as text, or take this column in a reward of your own"
+    assert judge.target_problem({"gold": ["a", "b"]}, "a row") == f"'gold' is a list, not text: {cure}"
+    assert judge.target_problem({"gold": {"a": 1}}, "a row") == f"'gold' is a dict, not text: {cure}"
+    assert judge.target_problem({"gold": ["a"]}, "a row", compares=False) == ""
     assert judge.target_problem({"golf": 1}, "a row") == "column 'gold' is missing; did you mean 'golf'?"
     with pytest.raises(ConfigError, match=r"^dataset.target_field: 'gold' of row 7: got a bytes as text"):
         judge.target_problem({"gold": b"3"}, "row 7")
