@@ -162,8 +162,7 @@ def load_judge(config: ScoreConfig | SelfPlayConfig, splits: Splits) -> tuple[Sp
     judge, splits = judge_of_rows(config.reward, splits, config.dataset.target_field, compares=compares)
     _check_templates(config, set(splits.train[0]))
     if isinstance(config, ScoreConfig) and config.prompts.feedback == "tests":
-        places = splits.train_places + splits.test_places
-        check_public(splits.train + splits.test, places)
+        check_public(splits.train + splits.test, splits.train_places + splits.test_places)
     return splits, judge
 
 
@@ -248,6 +247,10 @@ def fitting(
             f"{len(offered[1])} held-out prompts ({lost:.0f} %) are longer than {key} = {limit} tokens and left out: "
             "raise it to keep them"
         )
+    for key in ("system", "self_correction"):
+        if unknown := prompts.outside.unknown_in(getattr(config.prompts, key, "")):
+            characters = ", ".join(map(repr, sorted(unknown)))
+            notes.append(f"the tokenizer does not know {characters} in prompts.{key}: reword it, or use another model")
     rows, places = splits.train + splits.test, splits.train_places + splits.test_places
     contents = ([message.get("content") for message in prompts.messages(row)] for row in rows)
     texts = ([text for text in content if isinstance(text, str)] for content in contents)

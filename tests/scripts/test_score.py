@@ -411,6 +411,9 @@ def test_control_tokens_and_unknown_characters_of_the_data_are_told(folder):
     rows = task.splits.train
     assert "'<|assistant|>', '<|im_end|>' (2 rows, first line " in task.notes[-2]
     assert task.notes[-1].startswith("the tokenizer does not know '\xd7' (1 rows, first line 10 of 'rows.jsonl')")
+    config = load(ScoreConfig, Path("tiny.yaml"), ["prompts.self_correction='\xe9 \xd7'"])
+    note = "the tokenizer does not know '\xd7', '\xe9' in prompts.self_correction: reword it, or use another model"
+    assert note in load_task(config, say=lambda text: None).notes
     end = task.tokenizer.convert_tokens_to_ids("<|im_end|>")
     assert all(task.prompts.prompt(row).ids.count(end) == 1 for row in rows)
 
