@@ -116,6 +116,7 @@ def _split_up(
             train.append((place, row))
     alike = f"ask what a held-out row asks{', or are of its family' if family else ''}"
     if not offered:
+        accepts(test[0][1], test[0][0])  # raises where these rows lack a column, which is why they are alike
         raise ConfigError(
             f"{KEY}: no row of {source} is left to train on, since {overlap} {alike}: give other data, or lower "
             "dataset.test_split_size"
@@ -187,14 +188,9 @@ def _part_of(
 ) -> Splits:
     """Returns the rows of one part of a mixture. Raises ConfigError that names the part."""
     part = dataset.mixture[name]
-    settings = dataset.model_copy(
-        update={
-            **{key: getattr(part, key) for key in Source.model_fields},
-            "mixture": {},
-            "test_split_size": held_out,
-            "max_train_rows": None,
-        }
-    )
+    place = {key: getattr(part, key) for key in Source.model_fields}
+    alone = {"mixture": {}, "test_split_size": held_out, "max_train_rows": None}
+    settings = dataset.model_copy(update=place | alone)
     try:
         train, test, source = _choose(read_tables(settings), settings)
         renamed = {old: new for new, old in part.columns.items()}
@@ -308,7 +304,7 @@ def _from_the_same(
     if size >= total:
         raise ConfigError(
             f"dataset.test_split_size: got {size}, but {split.label} has {total} rows and some must be left to train "
-            f"on: lower it below {total}"
+            f"on: give more rows{f', or lower it below {total}' if total > 1 else ''}"
         )
     if size == 0:
         return [], split.rows(), []

@@ -180,7 +180,8 @@ def _refuse(path: Path, mistakes: list[str]) -> None:
     if mistakes:
         more = len(mistakes) - SHOWN_MISTAKES
         lines = mistakes[:SHOWN_MISTAKES] + ([f"and {more} more"] if more > 0 else [])
-        raise ConfigError(f"{KEY}: '{path}' has {len(mistakes)} bad rows; fix or remove them:\n  " + "\n  ".join(lines))
+        count = "1 bad row; fix or remove it" if len(mistakes) == 1 else f"{len(mistakes)} bad rows; fix or remove them"
+        raise ConfigError(f"{KEY}: '{path}' has {count}:\n  " + "\n  ".join(lines))
 
 
 def _read_hub(dataset: Dataset | SFTDataset) -> dict[str, Table]:

@@ -250,6 +250,11 @@ def test_broken_lines_are_listed_up_to_ten_and_counted(tmp_path):
     assert "line 12: " in text and "line 13" not in text and "and 2 more" in text
 
 
+def test_one_broken_line_is_one(tmp_path):
+    (tmp_path / "bad.jsonl").write_text('{"question": "1", "answer": "1"}\n[1]\n')
+    assert "has 1 bad row; fix or remove it:\n" in message(tmp_path / "bad.jsonl")
+
+
 def test_csv_rows_of_another_width_are_named(tmp_path):
     path = tmp_path / "bad.csv"
     path.write_text("question,answer\na,1\nb\nc,3,4\n")
@@ -273,6 +278,8 @@ def test_text_that_is_not_utf8_is_named(tmp_path):
         (rows(0, 3) + [{"question": None, "answer": "1"}], {}, "'question' is empty in line 4"),
         (rows(0, 3) + [{"question": "half \ud83d", "answer": "1"}], {}, "of line 4 of 'rows.jsonl' holds half a char"),
         (rows(0, 3), {"test_split_size": 3}, "got 3, but 'rows.jsonl' has 3 rows"),
+        (rows(0, 3), {"test_split_size": 4}, "must be left to train on: give more rows, or lower it below 3"),
+        (rows(0, 1), {"test_split_size": 1}, "some must be left to train on: give more rows"),
         (rows(0, 3), {"split": "trian"}, "did you mean 'train'?"),
         (rows(0, 3), {"split": "train[1"}, "expected a name or a part such as train[:2000]"),
         (rows(0, 1) * 4, {}, "no row of 'rows.jsonl' is left to train on, since 2 ask what a held-out row asks"),
@@ -282,6 +289,7 @@ def test_mistakes_in_the_data_are_one_sentence(tmp_path, monkeypatch, content, o
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "rows.jsonl", content)
     assert expected in message("rows.jsonl", **options)
+    assert "below 1" not in message("rows.jsonl", **options)
 
 
 def test_mistakes_in_the_source_are_one_sentence(tmp_path):
