@@ -22,11 +22,12 @@ def load_chats(dataset: SFTDataset, system: str = "") -> tuple[str, list[Chat], 
         if is_chosen(row, dataset, str(place)):
             chat = as_chat(row, str(place), system)
             is_new = not (dataset.distinct and chat.key() in seen)
-            if chat.turns and is_new:
+            if _has_words(chat) and is_new:
                 seen.add(chat.key())
                 train.append(chat)
                 return True
-            reason = "equal another one" if chat.turns else "were cut off in their only turn"
+            empty = "have nothing in their turns" if chat.turns else "were cut off in their only turn"
+            reason = empty if not _has_words(chat) else "equal another one"
         left_out[reason] += 1
         return False
 
@@ -34,7 +35,7 @@ def load_chats(dataset: SFTDataset, system: str = "") -> tuple[str, list[Chat], 
     held_out = [
         chat
         for row, place in zip(splits.test, splits.test_places, strict=True)
-        if is_chosen(row, dataset, str(place)) and (chat := as_chat(row, str(place), system)).turns
+        if is_chosen(row, dataset, str(place)) and _has_words(chat := as_chat(row, str(place), system))
     ]
     notes = [
         *splits.notes,
@@ -47,6 +48,11 @@ def load_chats(dataset: SFTDataset, system: str = "") -> tuple[str, list[Chat], 
     if cut_off := sum(chat.is_cut_off for chat in train):
         notes.append(f"in {cut_off} rows to train on the last turn is not trained, since it was cut off")
     return splits.source, train, held_out, notes
+
+
+def _has_words(chat: Chat) -> bool:
+    """True if a turn has text, reasoning or a tool call; of others only the end token would be trained."""
+    return any(chat.messages[turn][key] for turn in chat.turns for key in chat.messages[turn].keys() - {"role", "name"})
 
 
 def is_chosen(row: Row, dataset: SFTDataset, where: str) -> bool:

@@ -415,6 +415,18 @@ def test_an_answer_that_was_cut_off_is_no_turn(folder):
     ]
 
 
+def test_rows_whose_answers_have_no_word_are_left_out(folder):
+    """Of "" only the end token would be learned; a tool call has no words, either, and is one."""
+    call = {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "add", "arguments": {}}}]}
+    ask = {"role": "user", "content": "1+1"}
+    empty = [{"messages": [ask, {"role": "assistant", "content": content}]} for content in ("", None, [])]
+    later = {"messages": [*chat(2)["messages"][:3], {"role": "assistant", "content": ""}]}
+    write_rows([chat(1), *empty, later, {"messages": [ask, call]}])
+    _, train, _, notes = sft_train.load_chats(load(SFTConfig, Path("tiny.yaml"), ["dataset.test_split_size=0"]).dataset)
+    assert [chat.turns for chat in train] == [[1, 3], [1, 3], [1]]
+    assert notes == ["3 rows to train on were removed: they have nothing in their turns"]
+
+
 @pytest.mark.parametrize("has_own_test", [False, True])
 def test_rows_are_numbered_as_in_the_source(folder, has_own_test):
     (folder / "two").mkdir()
@@ -506,6 +518,12 @@ def test_rows_that_can_not_be_trained_on_are_named(folder, row, expected):
     with pytest.raises(ConfigError) as caught:
         run("dataset.test_split_size=0")
     assert expected in str(caught.value)
+
+
+def test_rows_without_a_chat_are_no_repetition(folder):
+    write_rows([{"text": "1+1"}] * 20)
+    with pytest.raises(ConfigError, match=r"of 'chats.jsonl' has 'text', expected 'messages', or 'prompt' and 'compl"):
+        run()
 
 
 def test_a_template_needs_no_marks_but_an_end(folder):
