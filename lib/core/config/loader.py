@@ -109,7 +109,9 @@ def load(
     for text in overrides:
         mistakes += _override(tree, lines, text)
     config, flaws = _validate(kind, tree)
-    mistakes += [(lines.get(key) or lines.get(key.rpartition(".")[0]), f"{key}: {message}") for key, message in flaws]
+    for keys, message in flaws:  # of a conflict, an override is the newer side
+        at = [lines.get(key) or lines.get(key.rpartition(".")[0]) for key in keys]
+        mistakes.append((next((place for place in at if isinstance(place, str)), at[0]), f"{keys[0]}: {message}"))
     if mistakes:
         places = (line if isinstance(line, str) else f"{path}:{line}" if line else path for line, _ in mistakes)
         raise ConfigError("\n".join(f"{at}: {text}" for at, (_, text) in zip(places, mistakes, strict=True)))
@@ -184,15 +186,15 @@ def _override(tree: dict, lines: dict[str, Any], text: str) -> list[tuple[Any, s
     return []
 
 
-def _validate(kind: type[Config], tree: dict) -> tuple[Config | None, list[tuple[str, str]]]:
-    """Returns the config and every mistake in it: pydantic's first, then the conflicts among its valid fields."""
+def _validate(kind: type[Config], tree: dict) -> tuple[Config | None, list[tuple[tuple[str, ...], str]]]:
+    """Returns the config and all mistakes, by their keys: pydantic's first, then conflicts among its valid fields."""
     messages: dict[str, str] = {}  # sentences by dotted key
     replaced: tuple[str, ...] = ()  # keys with another value: mistakes in it, or below it, are already reported
     tree, config, conflicts = copied(tree), None, ()
     for _ in range(3):  # wrong values are taken out, so that the other fields can still be checked together
         try:
             config = kind.model_validate(tree)
-            conflicts = [(keys[0], text) for keys, text in config.conflicts() if not messages.keys() & set(keys)]
+            conflicts = [(keys, text) for keys, text in config.conflicts() if not messages.keys() & set(keys)]
             break
         except ValidationError as error:
             explained = [_explain(kind, tree, problem) for problem in error.errors()]
@@ -200,7 +202,7 @@ def _validate(kind: type[Config], tree: dict) -> tuple[Config | None, list[tuple
             if not f"{key}.".startswith(replaced):
                 messages.setdefault(key, message)
         replaced += tuple(f"{key}." for key, _, is_replaced in explained if is_replaced)
-    return config, [*messages.items(), *conflicts]
+    return config, [*(((key,), text) for key, text in messages.items()), *conflicts]
 
 
 def _explain(kind: type[BaseModel], tree: dict, problem: Mapping[str, Any]) -> tuple[str, str, bool]:

@@ -361,7 +361,7 @@ def test_conflicts_are_told_together_with_other_mistakes(tmp_path):
         "max_prompt_length_attempt2 + max_new_tokens_attempt2 = 612 exceeds",
         "override 'generation.max_prompt_length_attempt2=100': generation.max_prompt_length_attempt1: "
         "max_prompt_length_attempt2 = 100 is below",
-        "task.yaml:9: train.baseline: leave_one_out needs attempts_per_prompt of at least 2",
+        "override 'train.attempts_per_prompt=1': train.baseline: leave_one_out needs attempts_per_prompt of at least 2",
     ]
     assert len(lines) == len(starts)
     assert all(line.startswith(start) for line, start in zip(lines, starts, strict=True)), lines
