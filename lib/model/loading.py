@@ -223,7 +223,7 @@ def _explained(config: Model) -> Iterator[None]:
             reason = first_line(error) if online else offline
             raise ConfigError(
                 f"model.name: '{config.name}' could not be loaded ({reason}); give model.name=PATH of a local model "
-                "folder, build it by the command in the first lines of the config, or connect to the Hub"
+                "folder (data/tiny_sums_base ships), build it as the config's first lines say, or connect to the Hub"
             ) from error
 
 

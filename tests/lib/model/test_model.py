@@ -410,7 +410,7 @@ def test_what_can_not_be_loaded_is_one_sentence(tiny, tiny_folder, tmp_path, mon
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     nowhere = sentence(name=str(tmp_path / "nowhere"))
     assert nowhere.startswith(f"model.name: '{tmp_path}/nowhere' could not be loaded (")
-    assert "give model.name=PATH of a local model folder" in nowhere
+    assert "give model.name=PATH of a local model folder (data/tiny_sums_base ships)" in nowhere
     empty = tmp_path / "empty"
     empty.mkdir()
     assert f"'{empty}' could not be loaded (" in sentence(name=str(empty))
