@@ -123,13 +123,9 @@ def math_match(prediction_answers, target_answers, *, reading="tolerant") -> lis
     """
     if reading not in ("strict", "tolerant"):
         raise ConfigError(f"reward.options.reading: got '{reading}', expected strict or tolerant")
-    same = math if reading == "tolerant" else _same_canonical
-    return [Judged({"math": float(is_same)}, is_same) for is_same in map(same, prediction_answers, target_answers)]
-
-
-def _same_canonical(prediction: str, target: str) -> bool:
-    """True if the forms are equal, and the formulae too: without its blank 1 8 would be 18."""
-    return canonical(prediction) == canonical(target) and math(prediction, target)
+    pairs = zip(prediction_answers, target_answers, strict=True)  # read strictly, equal both ways: 1 8 is not 18
+    same = [(reading == "tolerant" or canonical(one) == canonical(two)) and math(one, two) for one, two in pairs]
+    return [Judged({"math": float(is_same)}, is_same) for is_same in same]
 
 
 def canonical(text: str) -> str:
@@ -210,14 +206,12 @@ def math_final_answer(text: str) -> str:
         return peel(boxed)
     phrases = list(_FINAL_ANSWER.finditer(text))
     if not phrases:
-        return peel(text) if _is_bare_formula(text.strip()) else ""
+        bare = text.strip()
+        is_formula = 0 < len(bare) <= 100 and "\n" not in bare and not _PROSE.search(_COMMAND.sub("", bare))
+        return peel(text) if is_formula else ""
     start = phrases[-1].end()
     match = _DOLLARS.match(text, start) or _SENTENCE.match(text, start)
     return peel(match[1])
-
-
-def _is_bare_formula(text: str) -> bool:
-    return 0 < len(text) <= 100 and "\n" not in text and not _PROSE.search(_COMMAND.sub("", text))
 
 
 @register_matcher("exact")
