@@ -113,8 +113,8 @@ def main() -> int:
         screen.say(note)
     if adapter and data_of(adapter) not in ("", task.splits.fingerprint):
         screen.warn(
-            f"{adapter} was trained on other data than this, or on another split of it: it may know some of these "
-            "questions; restore data and settings of the run, unless you mean to measure it on other questions"
+            f"these rows are not split as those of {adapter} were, or are others: it may have been trained on some of "
+            "these questions; restore data and settings of its run, unless you mean to measure it on other questions"
         )
     held_out, which = chosen_rows(config, task.splits, task.selection, args, task.fits)
     rows = []
@@ -149,9 +149,9 @@ def main() -> int:
 
 
 def data_of(adapter: Path) -> str:
-    """Returns the fingerprint of the rows that an adapter was trained and measured on; "" if nothing tells it."""
+    """Returns the fingerprint of the rows that an adapter of a run was trained and measured on; "" for others."""
     try:
-        return read_manifest(adapter)["dataset"]
+        return read_manifest(adapter)["dataset"] if position(adapter) else ""
     except (OSError, ValueError):
         return ""
 
@@ -246,10 +246,10 @@ def command_line() -> tuple[argparse.Namespace, Any, Path | None]:
     check_launcher()
     if args.compare:
         given = [f"--{name.replace('_', '-')}" for name, value in vars(args).items() if value and name != "compare"]
-        extra = [args.overrides[0] if name == "--overrides" else name for name in given] or args.compare[2:]
-        if extra:
+        others = [args.overrides[0] if name == "--overrides" else name for name in given] or args.compare[2:]
+        if others:
             raise ConfigError(
-                f"--compare: takes one or two runs or files, RUN or RUN@WHEN, and nothing else: leave out {extra[0]}"
+                f"--compare: takes one or two runs or files, RUN or RUN@WHEN, and nothing else: leave out {others[0]}"
             )
         return args, None, None
     if args.merge:

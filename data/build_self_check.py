@@ -40,7 +40,7 @@ NAMES = ("Ada", "Ben", "Cleo", "Dan", "Eva", "Finn", "Gina", "Hal", "Iris", "Jon
 CITIES = ("Bergen", "Cork", "Graz", "Lille", "Porto", "Turku")
 JOBS = ("baker", "driver", "judge", "nurse", "pilot", "tailor")
 FIRST_DAY, DAYS = date(1980, 1, 1), 20_000  # of the days from which dates are counted
-IN_A_ROW = {1: (3, 3), 2: (4, 4), 3: (5, 5)}  # people of a puzzle and what is told about each
+IN_A_ROW = {1: (3, 3), 2: (4, 4), 3: (5, 5)}  # houses of a puzzle and the kinds of facts about them
 PROGRAMS = Path(__file__).parent / "code_tasks.jsonl"
 COLUMNS = ("tests", "stdio", "entry_points", "timeout_s", "memory_mb")  # of a program, for its tests
 IN_A_BLOCK = "End with the answer in this form: <answer>{form}</answer>"
@@ -169,10 +169,13 @@ def puzzles(step: int, rng: random.Random) -> Iterator[dict]:
     """Yields puzzles of a step without end. Raises ConfigError without reasoning-gym."""
     people, characteristics = IN_A_ROW[step]
     given = {"num_people": people, "num_characteristics": characteristics, "size": 1}
+    seen = set()
     while True:
         made = generated_splits(f"{GENERATED}zebra_puzzles", given | {"seed": rng.randrange(APART)}, 1)
         for row in made["test"] + made["train"]:
-            yield row_of("puzzles", step, row["question"].strip(), "name", row["answer"])
+            if row["question"] not in seen:
+                seen.add(row["question"])
+                yield row_of("puzzles", step, row["question"].strip(), "name", row["answer"])
 
 
 if __name__ == "__main__":

@@ -155,7 +155,7 @@ def quantity(text: str) -> Quantity | None:
         return None
     text = _FORMULA_FIRST.sub(r"\1\2", peel(text.removesuffix(".")), count=1)
     name, equals, rest = text.partition("=")
-    if is_name(rest) and not is_name(name):
+    if re.fullmatch(r"\s*[A-DF-HJ-Za-df-hj-z]\s*", rest) and not is_name(name):
         name, rest = rest, name  # 7 = x
     if not (equals and is_name(name)):
         return read_quantity(text) or _marked_quantity(text)

@@ -41,7 +41,7 @@ def compare(first: dict, second: dict, names: Sequence[str]) -> list[dict]:
         )
     return [
         {"of": key, "first": sum(one[key]) / sum(one["n"]), "second": sum(two[key]) / sum(two["n"])}
-        | _difference(one[key], one["n"], two[key], two["n"])
+        | _difference(one[key], one["n"], two[key], two["n"], most=2 if key == "delta" else 1)
         for key in NAMES
         if key in one
     ]
@@ -94,7 +94,7 @@ def _counts(per_question: dict[str, list[int]]) -> dict[str, list[int]]:
     return per_question | {"delta": [after - before for before, after in pairs]}
 
 
-def _difference(one: list[int], n_one: list[int], two: list[int], n_two: list[int]) -> dict:
+def _difference(one: list[int], n_one: list[int], two: list[int], n_two: list[int], most: int) -> dict:
     """Computes second minus first, from the right answers (`one`, `two`) and all answers (`n_*`) to each question."""
     before, after, group = [], [], []
     for question, (a, n_a, b, n_b) in enumerate(zip(one, n_one, two, n_two, strict=True)):
@@ -107,7 +107,7 @@ def _difference(one: list[int], n_one: list[int], two: list[int], n_two: list[in
     signed = [(b * every - a * other) // unit for a, b in zip(one, two, strict=True)]
     return {
         "difference": sum(two) / other - sum(one) / every,
-        "difference_ci95": list(paired_delta_interval(before, after, group)),
+        "difference_ci95": list(paired_delta_interval(before, after, group, most)),
         "p": sign_flip_p(signed),
     }
 

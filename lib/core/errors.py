@@ -66,7 +66,7 @@ class RewardError(UserError):
         kept = folder / (f"traceback_{rank}.log" if rank else "traceback.log")
         try:
             kept.write_text(text, encoding="utf-8", errors="backslashreplace")
-            note = f"; the traceback is in {kept}"
+            note = f"; the traceback is in {kept}" if self.__cause__ else ""
         except OSError:
             print(text, file=sys.stderr)
             note = "; the traceback is above"

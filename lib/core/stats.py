@@ -42,18 +42,18 @@ def mean_interval(values: Sequence[float], groups: Sequence[Hashable] | None = N
 
 
 def paired_delta_interval(
-    first: Sequence[float], second: Sequence[float], groups: Sequence[Hashable] | None = None
+    first: Sequence[float], second: Sequence[float], groups: Sequence[Hashable] | None = None, most: float = 1
 ) -> tuple[float, float]:
-    """Returns the interval of mean(second - first) over pairs of outcomes in [0, 1]; clusters as in `mean_interval`.
+    """Returns the interval of mean(second - first), differences of at most `most`; clusters as in `mean_interval`.
 
-    Where all differences are equal, it reaches as far as the share of others that none of n may hide: Wilson's of 0.
+    Where all differences are equal, others may be as frequent as Wilson's interval of 0 of n reaches.
     """
     differences = [after - before for before, after in zip(first, second, strict=True)]
     low, high = mean_interval(differences, groups)
-    if low != high:  # nan is not nan
+    if not high - low < 1e-9:  # nan, too
         return low, high
     hidden = wilson(0, len(differences) if groups is None else len(set(groups)))[1]
-    return low - hidden * (1 + low), high + hidden * (1 - high)
+    return low - hidden * (most + low), high + hidden * (most - high)
 
 
 def rate_interval(values: Sequence[float], groups: Sequence[Hashable], most: int | None = None) -> tuple[float, float]:

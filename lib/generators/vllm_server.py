@@ -286,7 +286,7 @@ def command_line(model: TrainedModel, settings: Vllm, policy: Policy) -> list[st
     ]  # fmt: skip
     words += ["--revision", model.revision] if model.revision else []
     words += ["--trust-remote-code"] if model.trust_remote_code else []
-    if policy.device.type == "cpu":  # its engine ends where a prompt is computed in parts and the request has a seed
+    if policy.device.type == "cpu":  # it crashes if the prompt of a request with a seed is computed in parts
         words += ["--enforce-eager", "--block-size", "32", "--no-enable-chunked-prefill"]
     elif not any(word.startswith(UTILIZATION) for word in settings.options):
         words += [SLEEP]

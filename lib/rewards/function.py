@@ -48,7 +48,7 @@ class RewardFunction:
             )
         if not isinstance(returned, list) or len(returned) != count:
             got = f"{len(returned)} values" if isinstance(returned, list) else f"a {type(returned).__name__}"
-            raise RewardError(
+            raise (RewardError if texts else ConfigError)(  # about nothing: to check reward.options
                 f"reward '{self.name}' returned {got} for {count} predictions: expected a list with one "
                 "number, or one dict of numbers, for each"
             )

@@ -12,7 +12,7 @@ from math import isfinite
 from statistics import fmean
 from typing import Any
 
-from lib.core.stats import mean_interval, paired_delta_interval
+from lib.core.stats import mean_interval
 from lib.rl.checks import BESIDE, CHECKS, LEVEL, RECENT, SHARES, Check, History, Seen, quantity_of
 
 QuestionCounts = dict[str, list[int]]  # `per_question` of an evaluation
@@ -212,7 +212,7 @@ class Watch:
             self._best = self._last if keeps or is_first else best
             return [self._end(name, place, f"back at {_short(now)}") for name in self._on_held_out()]
         change = now - best["value"]
-        half = _half(paired_delta_interval(best["outcomes"], outcomes))
+        half = _half(mean_interval([after - before for before, after in zip(best["outcomes"], outcomes, strict=True)]))
         is_lower = change < -BEYOND * half and change <= -FELL
         if not is_lower:
             return [self._end(name, place, f"back at {_short(now)}") for name in self._on_held_out()]

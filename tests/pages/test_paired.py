@@ -9,7 +9,7 @@ import evaluate
 import report
 from data.builders import write_rows
 from lib.core.errors import ConfigError
-from lib.core.stats import paired_delta_interval
+from lib.core.stats import paired_delta_interval, wilson
 from pages.paired import compare
 
 NAMES = ("first", "second")
@@ -79,6 +79,25 @@ def test_samples_of_a_question_are_one_witness_and_their_numbers_may_differ():
     assert (twice["first"], twice["second"]) == (pytest.approx(1 / 3), pytest.approx(10 / 12))
     low, high = twice["difference_ci95"]
     assert low < 0.5 < high
+
+
+@pytest.mark.parametrize(
+    ("ends", "difference"),
+    [
+        (((1, 0), (0, 1)), 2),
+        (((0, 1), (1, 0)), -2),
+        (((1, 1), (1, 1)), 0),
+        (((0, 0), (0, 1)), 1),
+        (((1, 0), (1, 1)), 1),
+    ],
+)
+def test_the_interval_of_a_delta_that_no_question_changes_holds_it(ends, difference):
+    (one, two), (three, four) = ends
+    rows = compare(double([one] * 12, [two] * 12), double([three] * 12, [four] * 12), NAMES)
+    (row,) = (row for row in rows if row["of"] == "delta")
+    low, high = row["difference_ci95"]
+    assert row["difference"] == difference and -2 <= low <= difference <= high <= 2
+    assert high - low == pytest.approx(4 * wilson(0, 12)[1])
 
 
 def test_two_attempts_have_three_differences():

@@ -539,7 +539,7 @@ def test_an_answer_that_cannot_be_judged_is_missing_and_never_wrong():
 def test_where_time_runs_out_the_warning_names_the_deadline(task, capsys):
     with Served(checks) as server:
         server.most = 40
-        card = measure(server.url, "--max-examples", 6, "servers.served.deadline_s=0.5")
+        card = measure(server.url, "--max-examples", 6, "servers.served.deadline_s=2")
     assert card["failures"]
     assert f"{card['failures']} ran out of time, as long replies do first: raise servers.served.deadline_s" in (
         " ".join(capsys.readouterr().out.split())

@@ -78,6 +78,8 @@ def test_equal_differences_of_a_few_pairs_say_little(first, second):
     same = paired_delta_interval([first] * 8, [second] * 8, [0, 0, 0, 0, 1, 1, 1, 1])
     assert same == paired_delta_interval([first] * 2, [second] * 2)  # two clusters
     assert all(map(isnan, paired_delta_interval([first], [second])))
+    tenths = paired_delta_interval([0.1, 0.2], [0.4, 0.5])  # equal but for rounding
+    assert tenths == pytest.approx((0.3 - 1.3 * wilson(0, 2)[1], 0.3 + 0.7 * wilson(0, 2)[1]))
 
 
 def test_intervals_without_spread():
