@@ -335,8 +335,9 @@ def check(args: argparse.Namespace, config: RLConfig, adapter: Path | None) -> N
     if args.to == "adapter":
         if adapter is None and model.adapter:
             raise ConfigError(
-                f"--to adapter: {model.adapter} is part of the base here, as what sft_train.py made and model.adapter "
-                "are, expected the adapter of a run on a base: use that folder as it is, or take --to merged"
+                f"--to adapter: {model.adapter} counts as part of the base, as every adapter of sft_train.py and every "
+                "model.adapter does, expected the adapter of a run on a base: use that folder as it is, or take --to "
+                "merged"
             )
         if adapter is None:
             raise ConfigError("--to adapter: no adapter is named; give a run or the folder of an adapter")

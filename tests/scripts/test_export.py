@@ -84,7 +84,7 @@ def test_an_adapter_is_a_copy_that_peft_loads(inside, bare, tmp_path, capsys):  
         (["--config", "score.yaml", "--to", "adapter"], "no adapter is named"),
         (
             ["outputs/sft/final", "--config", "score.yaml", "--to", "adapter"],
-            r"outputs/sft/final is part of the base .*: use that folder as it is, or take --to merged",
+            r"outputs/sft/final counts as part of the base, as .*: use that folder as it is, or take --to merged",
         ),
         (["outputs/sft", "--to", "merged"], "no config says how to ask it: add --config FILE"),
         ([f"{RUN}/config.yaml", "--to", "merged"], "no adapter here"),
