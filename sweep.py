@@ -34,7 +34,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from string import Formatter
 from typing import Any
 
 import reward_function  # noqa: F401  registers rewards and extractors, for the check of the stages' configs
@@ -42,7 +41,7 @@ from judge.pool import cores
 from lib.core.children import Children
 from lib.core.conditions import read_condition
 from lib.core.config import KINDS, SweepConfig, dump, load, parser
-from lib.core.console import Screen, duration
+from lib.core.console import WHEN, Screen, duration
 from lib.core.errors import FINISHED, ConfigError, run_script
 from lib.core.interrupts import Interrupts
 from lib.core.registry import did_you_mean
@@ -60,6 +59,8 @@ KEYS = {  # of evaluations, without the ends _attempt1 and _ci95
     "revised_minus_fresh", "reward", "rows_left_out", "stage", "step", "temperature", "tokens", "truncated",
     "unscored", "well_formed", "win_rate", "wins",
 }  # fmt: skip
+MOMENT = rf"last|({'|'.join(WHEN)}|best|(stage\d+_)?step_\d+)(_without_feedback)?"  # see `moment_of`
+ADD_RUN = "add {run} to the command, as in --resume {run}"
 LOSS_POINTS = 20  # points of the training loss kept for a run without evaluations
 
 
@@ -124,48 +125,105 @@ def command_line() -> tuple[argparse.Namespace, SweepConfig]:
 
 def check_stages(config: SweepConfig) -> None:
     """Raises ConfigError for what the scripts would refuse, by variant; data and models need not exist yet."""
-    mistakes = seed_mistakes(config)
-    for job in distinct(plan(config.model_copy(update={"seeds": config.all_seeds[:1]}))):
-        name, *words = job.command
+    runs = plan(config)
+    mistakes = mistakes_of_copies(config, runs)
+    strays: set[str] = set()  # earlier stages that write outside the sweep's folders
+    for job in distinct({key: jobs for key, jobs in runs.items() if key[1] == config.all_seeds[0]}):
+        name = job.command[0]
         if not (program(name).exists() if name.endswith(".py") else shutil.which(name)):
             mistakes.append(f"{job.stage}: there is no '{name}': name a script of this project or a program")
-        kind = SCRIPTS.get(Path(name).name)
-        if kind is None or "--config" not in words[:-1]:
-            continue
-        path = Path(words[words.index("--config") + 1])
         try:
-            run_dir = load(kind, path, [word for word in words if "=" in word and not word.startswith("-")]).run_dir
+            run_dir = run_dir_of(job)
         except ConfigError as error:
             mistakes += [f"{job.stage}: {line}" for line in str(error).splitlines()]
+            continue
+        if run_dir in (None, job.folder):
+            continue
+        if job.stage != list(config.stages)[-1]:
+            strays.add(job.stage)
         else:
-            if run_dir != job.folder:
-                mistakes.append(
-                    f"{job.stage}: writes into {run_dir}, expected the sweep's own folder for each run: add "
-                    "{run} to the command, as in --resume {run}"
-                )
+            mistakes.append(
+                f"{job.stage}: writes into {run_dir}, expected the sweep's own folder for each run: {ADD_RUN}"
+            )
+    if not mistakes:  # each config can be read
+        mistakes = mistakes_of_folders([job for job in distinct(runs) if job.stage in strays])
     if mistakes:
         raise ConfigError("\n".join(f"stages: {mistake}" for mistake in dict.fromkeys(mistakes)))
 
 
-def seed_mistakes(config: SweepConfig) -> list[str]:
-    """Returns a mistake per variant whose commands do not depend on the seed: its runs would be copies."""
-    copied = [] if len(config.all_seeds) == 1 else config.variants
+def run_dir_of(job: Job) -> Path | None:
+    """Returns the folder that a training script writes into; None for other programs."""
+    name, *words = job.command
+    kind = SCRIPTS.get(Path(name).name)
+    if kind is None or "--config" not in words[:-1]:
+        return None
+    path = Path(words[words.index("--config") + 1])
+    return load(kind, path, [word for word in words if "=" in word and not word.startswith("-")]).run_dir
+
+
+def mistakes_of_folders(jobs: list[Job]) -> list[str]:
+    """Returns a mistake per folder that several of these jobs write into."""
+    writers: dict[Path, list[Job]] = {}
+    for job in jobs:
+        if run_dir := run_dir_of(job):
+            writers.setdefault(run_dir, []).append(job)
     return [
-        f"variant {variant}: no command of it names {{seed}}, so its {len(config.all_seeds)} runs would be copies: add "
-        "seed={seed} to a stage, or set seeds=1"
-        for variant in copied
-        if not any(_names_seed(word) for stage in config.stages for word in _words_of(config, variant, stage))
+        f"{same[0].stage}: {same[0].name} and {same[1].name} write into {run_dir}, expected a folder for each: "
+        f"{ADD_RUN}"
+        for run_dir, same in writers.items()
+        if len(same) > 1
     ]
 
 
+def mistakes_of_copies(config: SweepConfig, runs: Runs) -> list[str]:
+    """Returns a mistake per variant where two seeds run the same scripts of this project but for their folders."""
+    mistakes = []
+    for variant in config.variants:
+        seeds: dict[tuple, int] = {}  # by commands
+        for seed in config.all_seeds:
+            jobs = runs[variant, seed]
+            if not all(is_of_this_project(job.command[0]) for job in jobs):
+                break  # a program may choose its own seed, or take it from the name of its folder
+            first = seeds.setdefault((jobs[0].threads, *commands_without_folders(jobs)), seed)
+            if first != seed:
+                mistakes.append(
+                    f"variant {variant}: the commands of seeds {first} and {seed} differ only in their folders, so the "
+                    "runs would be copies: add seed={seed} to a stage, or set seeds=1"
+                )
+                break
+    return mistakes
+
+
+def commands_without_folders(jobs: Sequence[Job]) -> Iterator[tuple[str, ...]]:
+    """Yields the commands of one run with its folders, which name the seed, left out."""
+    folders = {str(job.folder.parent) for job in jobs}
+    for job in jobs:
+        words = job.command
+        for folder in folders:
+            words = tuple(word.replace(folder, "") for word in words)
+        yield words
+
+
+def is_of_this_project(name: str) -> bool:
+    """True if a command begins with a script of this repository."""
+    return name.endswith(".py") and program(name).resolve().is_relative_to(HERE)
+
+
 def unknown_figures(config: SweepConfig) -> Iterator[str]:
-    """Yields a warning per figure of `require` that no evaluation of the last stage has, if that is a script here."""
+    """Yields a warning per figure of `require` with a moment or key that no script here writes.
+
+    Yields nothing if the last stage is another program.
+    """
     script = shlex.split(list(config.stages.values())[-1])[0]
     for text in config.require if Path(script).name in SCRIPTS else ():
         for figure in read_condition(text).figures.values():
+            if figure.moment is None or f"{figure.moment}.{figure.key}" in config.figures:
+                continue
             key = re.sub(r"(_attempt\d+)?(_ci95)?$", "", figure.key)
-            is_known = key in KEYS or key.startswith("pass_at_") or f"{figure.moment}.{figure.key}" in config.figures
-            if figure.moment and not is_known:
+            if not re.fullmatch(MOMENT, figure.moment):
+                hint = did_you_mean(figure.moment, {*WHEN, "best", "last"})
+                yield f"require: '{text}': evaluations of {script} have no moment '{figure.moment}'{hint}"
+            if key not in KEYS and not key.startswith("pass_at_"):
                 hint = did_you_mean(figure.key, KEYS | FIGURES.keys())
                 yield f"require: '{text}': evaluations of {script} have no '{figure.key}'{hint}"
 
@@ -261,7 +319,7 @@ def _jobs_of(config: SweepConfig, variant: str, seed: int) -> Iterator[Job]:
     threads = config.threads[seed % len(config.threads)]
     folders, is_own, job = {}, False, None
     for stage in config.stages:
-        words = _words_of(config, variant, stage)
+        words = [*shlex.split(config.stages[stage]), *config.extra_words(variant, stage)]
         is_own |= (
             bool(config.extra_words(variant, stage))
             or stage == list(config.stages)[-1]
@@ -278,15 +336,6 @@ def _jobs_of(config: SweepConfig, variant: str, seed: int) -> Iterator[Job]:
         folders[stage] = folder
         job = Job(stage, seed, threads, folder, tuple(filled), job)
         yield job
-
-
-def _words_of(config: SweepConfig, variant: str, stage: str) -> list[str]:
-    """Returns the words of a command, with those of the variant and before placeholders are filled."""
-    return [*shlex.split(config.stages[stage]), *config.extra_words(variant, stage)]
-
-
-def _names_seed(word: str) -> bool:
-    return any(name == "seed" for _, name, _, _ in Formatter().parse(word))
 
 
 def distinct(runs: Runs) -> list[Job]:

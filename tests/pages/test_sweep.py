@@ -199,35 +199,79 @@ def test_what_a_script_would_refuse_is_told_before_anything_runs(folder):
     assert not Path("outputs").exists()
 
 
+TRAIN = f"train.py --config {ROOT}/configs/tiny_sums.yaml --resume {{run}}"
+
+
+def refusal(**changes):
+    """What `check_stages` says, an empty text if it accepts the sweep."""
+    try:
+        sweep.check_stages(config_of(**changes))
+    except ConfigError as error:
+        return str(error)
+    return ""
+
+
 def test_runs_that_would_be_copies_are_refused(folder):
-    """A sweep of several seeds depends on `{seed}` in every variant, by a stage or by the variant's words."""
-    stages, variants = {"data": "run.py {dir}", "last": "run.py {dir} rope={{seed}}"}, {"a": [], "b": ["--gain", "1"]}
-    copied = "no command of it names {seed}, so its 3 runs would be copies: add seed={seed} to a stage, or set seeds=1"
+    """Two seeds of scripts here need different commands, by a stage or by the variant's words; folders do not count."""
+    data = "data/build_tiny_sums.py --out {dir}"
+    stages = {"data": data, "last": f"{TRAIN} dataset.name={{data}}"}
+    changes = {"stages": stages, "variants": {"a": [], "b": ["train.alpha=5"]}, "seeds": 12, "threads": [1]}
+    copies = (
+        "the commands of seeds 0 and 1 differ only in their folders, so the runs would be copies: add seed={seed} to a "
+        "stage, or set seeds=1"
+    )
     for words in ([], ["--dry-run"]):
-        code, output = run(*words, stages=stages, variants=variants)
+        code, output = run(*words, **changes)
         assert code == 2 and not Path("outputs").exists()
-        assert all(f"stages: variant {variant}: {copied}" in output for variant in variants)
-    for changes in (
+        assert all(f"stages: variant {variant}: {copies}" in output for variant in "ab")
+    assert "seeds 0 and 2 differ" in refusal(**changes | {"threads": [1, 2]})
+    by_variant = refusal(**changes | {"variants": {"a": [], "b": {"data": ["--seed", "{seed}"]}}})
+    assert "variant a" in by_variant and "variant b" not in by_variant
+    for change in (
         {"seeds": [7]},
-        {"variants": {"a": ["--seed", "{seed}"]}},
-        {"stages": {"last": "run.py x{seed:02}"}},
+        {"variants": {"a": ["seed={seed}"]}},
+        {"stages": stages | {"data": f"{data} --seed {{seed:02}}"}},
+        {"threads": [1, 2], "seeds": 2},
     ):
-        sweep.check_stages(config_of(**{"stages": stages, "variants": variants, **changes}))
-    with pytest.raises(ConfigError) as caught:
-        sweep.check_stages(config_of(stages=stages, variants={"a": [], "b": {"data": ["--seed", "{seed}"]}}))
-    assert "variant a" in str(caught.value) and "variant b" not in str(caught.value)
+        assert refusal(**changes | change) == ""
 
 
-def test_training_without_a_folder_per_run_is_refused(folder):
-    for script, config in (("train", "sums"), ("sft_train", "sums_base"), ("rl_train_gspo_selfplay", "code")):
-        command = f"{script}.py --config {ROOT}/configs/tiny_{config}.yaml seed={{seed}} --resume"
-        with pytest.raises(ConfigError) as caught:
-            sweep.check_stages(config_of(stages={"first": command, "last": "run.py {dir}"}))
-        assert str(caught.value).startswith("stages: first: writes into outputs/tiny-")
-        assert str(caught.value).endswith(
-            "expected the sweep's own folder for each run: add {run} to the command, as in --resume {run}"
-        )
-        sweep.check_stages(config_of(stages={"first": f"{command} {{run}}", "last": "run.py {dir}"}))
+@pytest.mark.parametrize("command", ["echo {threads}", "run.py {dir}", "sh -c 'echo $RANDOM'"])
+def test_programs_of_others_may_choose_their_seeds(folder, command):
+    assert refusal(stages={"last": command}, variants={"a": []}, threads=[1, 2, 3, 4], seeds=8) == ""
+    assert refusal(stages={"data": command, "last": f"{TRAIN} dataset.name={{data}}"}, variants={"a": []}) == ""
+
+
+SCRIPTS = [("train", "sums"), ("sft_train", "sums_base"), ("rl_train_gspo_selfplay", "code")]
+
+
+@pytest.mark.parametrize(("script", "config"), SCRIPTS)
+def test_training_without_a_folder_per_run_is_refused(folder, script, config):
+    command = f"{script}.py --config {ROOT}/configs/tiny_{config}.yaml seed={{seed}} --resume"
+    hint = "add {run} to the command, as in --resume {run}"
+    first = refusal(stages={"first": command, "last": "run.py {dir}"})
+    assert first.startswith("stages: first: shared/seed_0/first and shared/seed_1/first write into outputs/tiny-")
+    assert first.endswith(f"expected a folder for each: {hint}")
+    last = refusal(stages={"last": f"{command} run_name=r{{seed}}"}, variants={"a": []})
+    assert last == f"stages: last: writes into outputs/r0, expected the sweep's own folder for each run: {hint}"
+    for stages in (
+        {"first": f"{command} {{run}}", "last": "run.py {dir}"},
+        {"first": f"{command} output_dir={{dir}} run_name=base", "last": "run.py {first}/base/final"},
+        {"first": f"{command} run_name=base-{{seed}}", "last": "run.py {dir}"},
+        {"last": f"{command} {{run}}"},
+    ):
+        assert refusal(stages=stages, variants={"a": []}) == ""
+
+
+def test_two_variants_that_write_into_one_folder_are_refused(folder):
+    command = f"sft_train.py --config {ROOT}/configs/tiny_sums_base.yaml --resume run_name=base-{{seed}} seed={{seed}}"
+    changes = {"stages": {"base": command, "last": "run.py {dir}"}, "seeds": 1}
+    variants = {"a": [], "b": {"base": ["optimizer.learning_rate=0.1"]}}
+    expected = (
+        "stages: base: shared/seed_0/base and b/seed_0/base write into outputs/base-0, expected a folder for each"
+    )
+    assert refusal(**changes, variants=variants).startswith(expected)
+    assert refusal(**changes, variants={"a": [], "b": []}) == ""  # both use the same base
 
 
 def test_a_figure_that_no_evaluation_has_is_named_at_the_start(folder):
@@ -238,8 +282,8 @@ def test_a_figure_that_no_evaluation_has_is_named_at_the_start(folder):
         "--dry-run", stages={"last": command}, variants={"v": []}, require=require, figures={"a.b": "(1)"}
     )
     assert code == 0 and output.count("WARNING") == 1
-    told = "evaluations of train.py have no 'accc_attempt2'; did you mean 'acc_attempt2'?"
-    assert f"WARNING: require: 'after_stage2.accc_attempt2 > 0': {told}" in output
+    warning = "evaluations of train.py have no 'accc_attempt2'; did you mean 'acc_attempt2'?"
+    assert f"WARNING: require: 'after_stage2.accc_attempt2 > 0': {warning}" in output
     assert not list(sweep.unknown_figures(config_of(require=["after_stage2.accc > 0"])))
     written = read_jsonl(ROOT / "tests/collapsed/evaluations.jsonl")[0]
     numbers = {key for row in written for key, value in row.items() if type(value) in (int, float)}
@@ -247,6 +291,23 @@ def test_a_figure_that_no_evaluation_has_is_named_at_the_start(folder):
     assert len(keys) > 20
     config = config_of(stages={"last": command}, require=[f"last.{key} > 0" for key in sorted(keys)])
     assert list(sweep.unknown_figures(config)) == []
+
+
+def test_a_moment_that_no_evaluation_has_is_named_at_the_start(folder):
+    moments = [
+        "pretrain", "adapter", "after_stage1", "after_stage2", "after_training", "last", "best", "step_30",
+        "stage2_step_30", "after_stage2_without_feedback", "step_5_without_feedback",
+    ]  # fmt: skip
+
+    def warnings(*moments):
+        require = [f"{moment}.acc_attempt2 > 0" for moment in moments]
+        return list(sweep.unknown_figures(config_of(stages={"last": TRAIN}, require=require)))
+
+    assert warnings(*moments) == []
+    unknown = ["after_stge2", "step", "stage2", "last_without_feedback", "after_stage2x"]
+    assert len(warnings(*unknown)) == len(unknown)
+    hint = "evaluations of train.py have no moment 'after_stge2'; did you mean 'after_stage2'?"
+    assert warnings("after_stge2") == [f"require: 'after_stge2.acc_attempt2 > 0': {hint}"]
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("sweep_*.yaml")), ids=lambda path: path.stem)
