@@ -69,11 +69,6 @@ class Interrupts:
         """Returns the exit code for the process: 0, 130 after SIGINT, 143 after the others."""
         return EXIT_CODES.get(self.received, FINISHED)
 
-    @property
-    def is_leavable(self) -> bool:
-        """True if the current work may be abandoned, since the next start does it again."""
-        return self in _leavable
-
     def note(self, number: int) -> None:
         """Records a signal as received, here or by another process."""
         self.received, self.since = number, time.monotonic()
@@ -208,7 +203,7 @@ class _Call:
         if self._most and taken > self._most:
             return lambda place: Overdue(f"{told_late(self._what, self._most)} ({place})"), RewardError.exit_code
         if interrupts and interrupts.received:
-            usual = 0 if interrupts.is_leavable else self._usual
+            usual = 0 if interrupts in _leavable else self._usual
             if min(now - interrupts.since, taken - usual) > GRACE:
                 return Left, interrupts.exit_code
         return None, 0

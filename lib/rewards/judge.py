@@ -78,6 +78,14 @@ def text_of(value: Any) -> str:
     raise ConfigError(f"got a {type(value).__name__} as text: expected a string or a list of chat messages")
 
 
+def _is_one(value: Any) -> bool:
+    """False for what `text_of` joins or loses: several texts that are no chat, or an object that is no part of one."""
+    if isinstance(value, Mapping):
+        return not value.keys().isdisjoint(("role", "content", "text"))
+    parts = value if isinstance(value, list | tuple) else ()
+    return all(map(_is_one, parts)) and (len(parts) < 2 or all(isinstance(part, Mapping) for part in parts))
+
+
 def prepare(config: Any, say: Callable[[str], None] = print) -> None:
     """Configures the sandbox and calls the `prepare` hooks of a config's rewards. Raises ConfigError, SandboxError."""
     pool.configure(**config.sandbox.model_dump())
@@ -272,9 +280,8 @@ class Judge:
             return f"'{field}' is NaN"
         if not compares:
             return ""
-        if self.needs_targets and isinstance(row[field], list | dict):
-            kind = type(row[field]).__name__
-            return f"'{field}' is a {kind}, not text: give it as text, or take this column in a reward of your own"
+        if self.needs_targets and not _is_one(row[field]):
+            return f"'{field}' is not one text or chat: give it as text, or take this column in a reward of your own"
         try:
             answer = self._target_answer(text_of(row[field]), place)
         except ConfigError as error:
@@ -318,25 +325,20 @@ class Judge:
         if not all(judgement.scored for judgement in judged):
             return Verdict(0.0, {}, False, answer, False, about, malformed)
         matches = [judgement.match for judgement in judged if judgement.match is not None]
-        if matches:
-            match = all(matches)
-        else:
-            match = self._match(answer, gold) if same is None else same
-        components = self._summed(judged) if len(judged) > 1 else self._weighted(judged[0], *self._weights)
+        if not matches:
+            matches = [self._match(answer, gold) if same is None else same]
+        components = self._weighted(judged)
         if malformed and not may_overrule:  # what a reward pays that does not check the format makes up for nothing
             components = {name: min(value, 0.0) for name, value in components.items()}
-        return Verdict(sum(components.values()), components, match and not malformed, answer, True, about, malformed)
+        match = all(matches) and not malformed
+        return Verdict(sum(components.values()), components, match, answer, True, about, malformed)
 
-    def _weighted(self, judged: Judged, name: str) -> dict[str, float]:
-        """Returns the components of one reward, times its weight."""
-        return {part: self._weights[name] * value for part, value in judged.components.items()}
-
-    def _summed(self, judged: Sequence[Judged]) -> dict[str, float]:
-        """Returns the weighted components of several rewards, by reward."""
+    def _weighted(self, judged: Sequence[Judged]) -> dict[str, float]:
+        """Returns the components of all rewards, times their weights; those of several rewards are named by reward."""
         return {
-            name if part == name else f"{name}/{part}": value
+            part if part == name or len(judged) == 1 else f"{name}/{part}": self._weights[name] * value
             for name, judgement in zip(self._weights, judged, strict=True)
-            for part, value in self._weighted(judgement, name).items()
+            for part, value in judgement.components.items()
         }
 
     def _match(self, prediction: str, target: str) -> bool:

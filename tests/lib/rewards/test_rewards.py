@@ -247,13 +247,42 @@ def test_unusable_targets():
     problems = ["", "", f"{finds_none}'none'", f"{finds_none}'<answer> </answer>'", "'gold' is empty"]
     assert [judge.target_problem(row, "a row") for row in golds] == problems
     assert [judge.target_problem(row, "a row", compares=False) for row in golds] == [*[""] * 4, problems[4]]
-    cure = "give it as text, or take this column in a reward of your own"
-    assert judge.target_problem({"gold": ["a", "b"]}, "a row") == f"'gold' is a list, not text: {cure}"
-    assert judge.target_problem({"gold": {"a": 1}}, "a row") == f"'gold' is a dict, not text: {cure}"
     assert judge.target_problem({"gold": ["a"]}, "a row", compares=False) == ""
     assert judge.target_problem({"golf": 1}, "a row") == "column 'gold' is missing; did you mean 'golf'?"
     with pytest.raises(ConfigError, match=r"^dataset.target_field: 'gold' of row 7: got a bytes as text"):
         judge.target_problem({"gold": b"3"}, "row 7")
+
+
+SAYS_7 = {"role": "assistant", "content": "7"}
+
+
+@pytest.mark.parametrize(
+    "gold",
+    [
+        ["7"],
+        [7],
+        [["7"]],
+        SAYS_7,
+        [SAYS_7],
+        [[SAYS_7]],
+        [{"role": "user", "content": "3+4"}, SAYS_7],
+        [{"type": "text", "text": "7"}],
+        {"role": "assistant", "content": [{"type": "text", "text": "7"}]},
+    ],
+)
+def test_a_target_may_be_a_chat_or_a_list_of_one_text(gold):
+    judge, row = judge_by(target="gold"), {"gold": gold}
+    assert judge.target_problem(row, "a row") == ""
+    assert [verdict.match for verdict in judge(["7", "8"], [row, row])] == [True, False]
+
+
+@pytest.mark.parametrize(
+    "gold",
+    [["7", "8"], [7, 8], [["7", "8"]], ["7", SAYS_7], [[SAYS_7], [SAYS_7]], {"a": 7}, [{"a": 7}], [{"a": 7}, SAYS_7]],
+)
+def test_a_target_of_several_texts_or_of_none_is_refused(gold):
+    problem = "'gold' is not one text or chat: give it as text, or take this column in a reward of your own"
+    assert judge_by(target="gold").target_problem({"gold": gold}, "a row") == problem
 
 
 # --- math-verify
