@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 import torch
 from torch import nn
 
+from judge.parsing import unchanged
 from lib.core.config import Eval, Model, ScoreConfig, SelfPlayConfig
 from lib.core.errors import ConfigError
 from lib.core.registry import did_you_mean
@@ -262,8 +263,9 @@ def _repeated(rows: list[dict], prompts: CorrectionPrompts | ChatRenderer, judge
     """Returns a note on rows that ask what an earlier one asks; none if all differ."""
     firsts: dict[int, dict] = {}  # by a hash, since questions may be long
     pairs = [(row, firsts.setdefault(hash(text_of(prompts.messages(row))), row)) for row in rows]
-    repeated = [(row, first) for row, first in pairs if row is not first]
-    others = sum(judge.answer_of(row) != judge.answer_of(first) for row, first in repeated)
+    repeated = [pair for pair in pairs if pair[0] is not pair[1]]
+    compared = (pair for pair in repeated if all(judge.judge_of(row).needs_targets for row in pair))
+    others = sum(not unchanged(*map(judge.answer_of, pair)) for pair in compared)
     about = f", {others} of them with another answer: remove those that are wrong" if others else ""
     return [f"{len(repeated)} of {len(rows)} train rows repeat the question of another row{about}"] if repeated else []
 

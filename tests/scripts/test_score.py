@@ -5,10 +5,13 @@ import re
 import shutil
 from collections import Counter
 from dataclasses import replace
+from datetime import date
 from itertools import pairwise, product
 from pathlib import Path
 from statistics import fmean, pstdev
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import torch
 import yaml
@@ -22,7 +25,7 @@ import evaluate
 import report
 import train
 from data.builders import write_rows
-from lib.core.config import Optimizer, ScoreConfig, load
+from lib.core.config import Optimizer, ScoreConfig, SelfPlayConfig, load
 from lib.core.errors import ConfigError, NumericError, OutOfMemory
 from lib.model.logits import HeadTransform
 from lib.model.policy import Policy
@@ -385,20 +388,42 @@ def test_rows_that_are_none_are_a_mistake(folder, capsys):
         assert code == 2 and said in err
 
 
+def note_on_repeated(rows, *changes, kind=ScoreConfig):
+    write_rows(Path("rows.jsonl"), rows)
+    notes = load_task(load(kind, Path("tiny.yaml"), changes), say=lambda text: None).notes
+    (note,) = [n for n in notes if "repeat" in n] or [""]
+    return note
+
+
 def test_questions_that_repeat_are_counted_with_those_that_have_another_answer(folder):
-    config, rows = load(ScoreConfig, Path("tiny.yaml")), rows_in("rows.jsonl")
-
-    def note(repeated):
-        write_rows(Path("rows.jsonl"), rows + repeated)
-        (note,) = [n for n in load_task(config, say=lambda text: None).notes if "repeat" in n] or [""]
-        return note
-
-    assert note([]) == ""
-    train = load_data(config)[0].train
+    rows, judge = rows_in("rows.jsonl"), "reward.fn=exact_match"
+    assert note_on_repeated(rows, judge) == ""
+    train = load_data(load(ScoreConfig, Path("tiny.yaml")))[0].train
     same, wrong = [dict(row) for row in train[:3]], [{**row, "answer": "99"} for row in train[3:5]]
-    assert note(same) == f"3 of {len(train) + 3} train rows repeat the question of another row"
-    about = f"5 of {len(train) + 5} train rows repeat the question of another row, 2 of them with another answer: "
-    assert note(same + wrong) == f"{about}remove those that are wrong"
+    about = f"3 of {len(train) + 3} train rows repeat the question of another row"
+    assert note_on_repeated(rows + same, judge) == about
+    about = f"5 of {len(train) + 5} train rows repeat the question of another row"
+    others = f"{about}, 2 of them with another answer: remove those that are wrong"
+    assert note_on_repeated(rows + same + wrong, judge) == others
+    assert note_on_repeated(rows + same + wrong) == about  # its reward does not compare
+
+
+def test_one_answer_in_other_spellings_is_not_another_one(folder):
+    rows = rows_in("rows.jsonl")
+    train = load_data(load(ScoreConfig, Path("tiny.yaml")))[0].train
+    rows = [{**row, "answer": "1000"} if row == train[0] else row for row in rows]
+    rows += [{**train[0], "answer": answer} for answer in ("1,000", "1000.0", "$1000$")]
+    note = note_on_repeated(rows, "reward.fn=exact_match")
+    assert note == f"3 of {len(train) + 3} train rows repeat the question of another row"
+
+
+def test_repeated_questions_are_counted_where_no_target_is_a_text(folder, tiny_folder):
+    """Self-play compares targets only if a reward does, so they may be of any kind."""
+    tiny.write_task(folder, tiny.SELFPLAY, tiny_folder)
+    rows = rows_in("rows.jsonl")
+    pq.write_table(pa.Table.from_pylist([{**row, "answer": date(2020, 1, 1)} for row in 2 * rows]), "rows.parquet")
+    note = note_on_repeated(rows, "dataset.name=rows.parquet", "dataset.target_field=answer", kind=SelfPlayConfig)
+    assert note.endswith("train rows repeat the question of another row")
 
 
 def test_control_tokens_and_unknown_characters_of_the_data_are_told(folder):
