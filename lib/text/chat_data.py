@@ -21,8 +21,7 @@ def load_chats(dataset: SFTDataset, system: str = "") -> tuple[str, list[Chat], 
         reason = NOT_CHOSEN
         if is_chosen(row, dataset, str(place)):
             chat = as_chat(row, str(place), system)
-            is_new = not (dataset.distinct and chat.key() in seen)
-            if _has_words(chat) and is_new:
+            if _has_words(chat) and not (dataset.distinct and chat.key() in seen):
                 seen.add(chat.key())
                 train.append(chat)
                 return True
@@ -52,7 +51,9 @@ def load_chats(dataset: SFTDataset, system: str = "") -> tuple[str, list[Chat], 
 
 def _has_words(chat: Chat) -> bool:
     """True if a turn has text, reasoning or a tool call; of others only the end token would be trained."""
-    return any(chat.messages[turn][key] for turn in chat.turns for key in chat.messages[turn].keys() - {"role", "name"})
+    keys = ("content", "reasoning_content", "reasoning", "thinking", "tool_calls")
+    said = (chat.messages[turn].get(key) for turn in chat.turns for key in keys)
+    return any(str(words or "").strip() for words in said)
 
 
 def is_chosen(row: Row, dataset: SFTDataset, where: str) -> bool:

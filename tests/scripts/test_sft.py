@@ -419,12 +419,15 @@ def test_rows_whose_answers_have_no_word_are_left_out(folder):
     """Of "" only the end token would be learned; a tool call has no words, either, and is one."""
     call = {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "add", "arguments": {}}}]}
     ask = {"role": "user", "content": "1+1"}
-    empty = [{"messages": [ask, {"role": "assistant", "content": content}]} for content in ("", None, [])]
+    nothing = [{"content": content} for content in ("", None, [], "  ", "\n")]
+    nothing += [{"content": "", "weight": 1}, {"content": "", "reasoning_content": " "}]
+    empty = [{"messages": [ask, {"role": "assistant", **answer}]} for answer in nothing]
+    thought = {"messages": [ask, {"role": "assistant", "content": "", "reasoning_content": "1 and 1"}]}
     later = {"messages": [*chat(2)["messages"][:3], {"role": "assistant", "content": ""}]}
-    write_rows([chat(1), *empty, later, {"messages": [ask, call]}])
+    write_rows([chat(1), *empty, later, {"messages": [ask, call]}, thought])
     _, train, _, notes = sft_train.load_chats(load(SFTConfig, Path("tiny.yaml"), ["dataset.test_split_size=0"]).dataset)
-    assert [chat.turns for chat in train] == [[1, 3], [1, 3], [1]]
-    assert notes == ["3 rows to train on were removed: they have nothing in their turns"]
+    assert [chat.turns for chat in train] == [[1, 3], [1, 3], [1], [1]]
+    assert notes == ["7 rows to train on were removed: they have nothing in their turns"]
 
 
 @pytest.mark.parametrize("has_own_test", [False, True])
