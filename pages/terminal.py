@@ -60,9 +60,11 @@ def rendered(block: object, width: int) -> Group | Text | None:
 def parts_of(block: TextTable, width: int, begin: int = 0) -> list[Table]:
     """Splits a table, from the column `begin` on, into parts that fit: numbers are never cut, labels and texts wrap."""
     has_texts = block.look == "keys"
-    for end in range(len(block.heads), begin, -1):
+    longest = max((len(line.label) for line in block.lines), default=0)
+    for end in range(max(len(block.heads), begin + 1), begin, -1):
         table = Table(box=SIMPLE_HEAD, title=block.title or None, title_justify="left", pad_edge=False)
-        table.add_column(overflow="fold", no_wrap=has_texts, max_width=None if has_texts else width // 3)
+        most = max(width // 3, min(width // 2, width - 22 * (end - begin) - 2) if has_texts else 0)  # 18 for each value
+        table.add_column(overflow="fold", width=min(longest, most) if has_texts else None, max_width=most)
         for name, _ in block.heads[begin:end]:
             head = Text("\n".join(name.split()))
             table.add_column(head, justify="left" if has_texts else "right", overflow="fold", no_wrap=not has_texts)

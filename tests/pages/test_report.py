@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 from helpers.tiny import call
+from rich.console import Console
 
 import report
 from data.builders import write_rows
@@ -17,9 +18,11 @@ from lib.core.errors import ConfigError
 from lib.rl.checks import CHECKS, sft_checks
 from pages import curves, kinds
 from pages.alarms import HEADLINES
+from pages.blocks import Cell, TableLine, TextTable
 from pages.facts import reward_in_words
 from pages.run_folder import read_run
 from pages.sections import mean_rows
+from pages.terminal import rendered
 
 VOID = {"meta", "br", "hr", "img", "input", "link", "path", "use"}
 
@@ -191,6 +194,36 @@ def test_no_number_is_cut_in_a_terminal_of_80_columns(run, capsys, monkeypatch):
         assert any(ends in " ".join(line) for line in lines)
     assert sum(line[:1] == ["pretrain,"] for line in lines) == 2  # the table is in two parts
     assert ["generation.max_new_tokens_attempt1", "4096", "512"] in lines
+
+
+def in_terminal(table, width):
+    console = Console(width=width)
+    with console.capture() as printed:
+        console.print(rendered(table, width))
+    return printed.get()
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+@pytest.mark.parametrize("length", [51, 70, 80])
+@pytest.mark.parametrize("beside", ["–", "a/" + "long-" * 20])
+def test_a_long_key_leaves_its_values_whole(width, length, beside):
+    lines = [
+        TableLine("k" * length, [Cell("123456"), Cell("100000")]),
+        TableLine("a.number", [Cell("0.1000000000000003"), Cell(beside)]),
+        TableLine("a.text", [Cell(beside), Cell("0.3000000000000004")]),
+    ]
+    text = in_terminal(TextTable([("here", ""), ("default", "")], lines, "keys"), width)
+    words = text.split()
+    assert max(map(len, text.splitlines())) <= width
+    for whole in ("here", "default", "123456", "100000", "0.1000000000000003", "0.3000000000000004"):
+        assert words.count(whole) == 1
+    parts = 2 if width < 80 else 1
+    assert sum(len(word) for word in words if set(word) == {"k"}) == parts * length
+
+
+def test_a_table_without_columns_is_printed():
+    assert not in_terminal(TextTable([], []), 80).strip(" \n─")
+    assert "a line" in in_terminal(TextTable([], [TableLine("a line")], "keys"), 80)
 
 
 def test_greedy_rows_stand_below_those_beside_them(run):
