@@ -943,9 +943,9 @@ def test_braces_of_formulae_are_text(folder):
 def test_a_start_that_fails_before_its_first_checkpoint_leaves_no_run_behind(folder, capsys):
     """The same command works once the reason is gone; behind a checkpoint it does not, without --resume."""
     code, _, err = command(capsys, "reward.fn=test_score.not_a_number")
-    assert code == 3 and not Path("outputs/tiny/config.yaml").exists()
+    assert code == 7 and not Path("outputs/tiny/config.yaml").exists()
     code, out, err = command(capsys, "reward.fn=test_score.one_too_few", "--resume")
-    assert code == 2 and "nothing to resume from" in out and not Path("outputs/tiny/config.yaml").exists()
+    assert code == 7 and "nothing to resume from" in out and not Path("outputs/tiny/config.yaml").exists()
     code, _, err = command(capsys)
     assert (code, err) == (0, "")
     assert [row["when"] for row in logged("evaluations")] == ["pretrain", "after_stage1", "after_stage2"]
