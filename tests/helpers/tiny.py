@@ -146,6 +146,7 @@ def ended(script: ModuleType, capsys, *arguments: object) -> tuple[int, str, str
     """The exit code of a script as the command line runs it, and what it printed to stdout and stderr."""
     with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as caught:
         patch.setattr(sys, "argv", [f"{script.__name__}.py", *map(str, arguments)])
+        patch.setattr("lib.core.errors.end_anyway", lambda code: None)  # it would end the tests
         run_script(script.main)
     return caught.value.code, *capsys.readouterr()
 
