@@ -327,19 +327,15 @@ class Judge:
         matches = [judgement.match for judgement in judged if judgement.match is not None]
         if not matches:
             matches = [self._match(answer, gold) if same is None else same]
-        components = self._weighted(judged)
-        if malformed and not may_overrule:  # what a reward pays that does not check the format makes up for nothing
-            components = {name: min(value, 0.0) for name, value in components.items()}
-        match = all(matches) and not malformed
-        return Verdict(sum(components.values()), components, match, answer, True, about, malformed)
-
-    def _weighted(self, judged: Sequence[Judged]) -> dict[str, float]:
-        """Returns the components of all rewards, times their weights; those of several rewards are named by reward."""
-        return {
+        components = {  # those of several rewards are named by reward
             part if part == name or len(judged) == 1 else f"{name}/{part}": self._weights[name] * value
             for name, judgement in zip(self._weights, judged, strict=True)
             for part, value in judgement.components.items()
         }
+        if malformed and not may_overrule:  # what a reward pays that does not check the format makes up for nothing
+            components = {name: min(value, 0.0) for name, value in components.items()}
+        match = all(matches) and not malformed
+        return Verdict(sum(components.values()), components, match, answer, True, about, malformed)
 
     def _match(self, prediction: str, target: str) -> bool:
         if not (prediction.strip() and target.strip()):
