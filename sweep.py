@@ -318,13 +318,10 @@ def _jobs_of(config: SweepConfig, variant: str, seed: int) -> Iterator[Job]:
     """Yields the jobs of one run; those before the first that this variant changes, or else the last, are shared."""
     threads = config.threads[seed % len(config.threads)]
     folders, is_own, job = {}, False, None
-    for stage in config.stages:
-        words = [*shlex.split(config.stages[stage]), *config.extra_words(variant, stage)]
-        is_own |= (
-            bool(config.extra_words(variant, stage))
-            or stage == list(config.stages)[-1]
-            or any("{variant}" in word for word in words)
-        )
+    for stage, command in config.stages.items():
+        extra = config.extra_words(variant, stage)
+        words = [*shlex.split(command), *extra]
+        is_own |= bool(extra) or stage == list(config.stages)[-1] or any("{variant}" in word for word in words)
         folder = config.run_dir / (variant if is_own else "shared") / f"seed_{seed}" / stage
         values = {"seed": seed, "variant": variant, "threads": threads, "dir": folder, "run": folder, **folders}
         filled = []

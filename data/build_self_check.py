@@ -22,6 +22,7 @@ import random
 import sys
 from collections.abc import Callable, Iterator
 from datetime import date, timedelta
+from functools import partial
 from itertools import count, islice
 from pathlib import Path
 
@@ -50,14 +51,14 @@ def main() -> int:
     """Writes test.jsonl and train.jsonl."""
     args = command_line()
     cells = {
-        (task, step): distinct(make, step, random.Random(f"{args.seed} {task} {step}"))
+        (task, step): iter(partial(make, step, random.Random(f"{args.seed} {task} {step}")), None)  # without end
         for step in STEPS
         for task, make in {"sums": a_sum, "lists": a_list, "dates": a_date}.items()
     }
     cells |= {("programs", step): programs(step, random.Random(f"{args.seed} programs")) for step in STEPS}
     cells |= {("puzzles", step): puzzles(step, random.Random(f"{args.seed} puzzles {step}")) for step in STEPS}
     counts = {(task, step): len(range(step - 1, args.each, len(STEPS))) for task, step in cells}
-    drawn = {cell: list(islice(rows, counts[cell] + 1)) for cell, rows in cells.items()}
+    drawn = {cell: list(islice(distinct(rows), counts[cell] + 1)) for cell, rows in cells.items()}
     if short := [f"{task} of step {step}" for (task, step), rows in drawn.items() if len(rows) <= counts[task, step]]:
         raise SystemExit(f"--each {args.each}: there are fewer {', '.join(short)}: give a lower number")
     order = sorted((number, step, task) for (task, step), most in counts.items() for number in range(most))
@@ -78,11 +79,10 @@ def command_line() -> argparse.Namespace:
     return args
 
 
-def distinct(make: Callable[[int, random.Random], dict], step: int, rng: random.Random) -> Iterator[dict]:
-    """Yields rows of a step without end; no question comes twice."""
+def distinct(rows: Iterator[dict]) -> Iterator[dict]:
+    """Yields the first row of every question."""
     seen = set()
-    while True:
-        row = make(step, rng)
+    for row in rows:
         if row["question"] not in seen:
             seen.add(row["question"])
             yield row
@@ -169,13 +169,10 @@ def puzzles(step: int, rng: random.Random) -> Iterator[dict]:
     """Yields puzzles of a step without end. Raises ConfigError without reasoning-gym."""
     people, characteristics = IN_A_ROW[step]
     given = {"num_people": people, "num_characteristics": characteristics, "size": 1}
-    seen = set()
     while True:
         made = generated_splits(f"{GENERATED}zebra_puzzles", given | {"seed": rng.randrange(APART)}, 1)
         for row in made["test"] + made["train"]:
-            if row["question"] not in seen:
-                seen.add(row["question"])
-                yield row_of("puzzles", step, row["question"].strip(), "name", row["answer"])
+            yield row_of("puzzles", step, row["question"].strip(), "name", row["answer"])
 
 
 if __name__ == "__main__":

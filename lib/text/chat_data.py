@@ -21,12 +21,13 @@ def load_chats(dataset: SFTDataset, system: str = "") -> tuple[str, list[Chat], 
         reason = NOT_CHOSEN
         if is_chosen(row, dataset, str(place)):
             chat = as_chat(row, str(place), system)
-            if _has_words(chat) and not (dataset.distinct and chat.key() in seen):
+            has_words = _has_words(chat)
+            if has_words and not (dataset.distinct and chat.key() in seen):
                 seen.add(chat.key())
                 train.append(chat)
                 return True
             empty = "have nothing in their turns" if chat.turns else "were cut off in their only turn"
-            reason = empty if not _has_words(chat) else "equal another one"
+            reason = "equal another one" if has_words else empty
         left_out[reason] += 1
         return False
 

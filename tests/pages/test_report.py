@@ -205,12 +205,12 @@ def in_terminal(table, width):
 
 @pytest.mark.parametrize("width", [40, 60, 80])
 @pytest.mark.parametrize("length", [51, 70, 80])
-@pytest.mark.parametrize("beside", ["–", "a/" + "long-" * 20])
-def test_a_long_key_leaves_its_values_whole(width, length, beside):
+@pytest.mark.parametrize("neighbour", ["–", "a/" + "long-" * 20])
+def test_a_long_key_leaves_its_values_whole(width, length, neighbour):
     lines = [
         TableLine("k" * length, [Cell("123456"), Cell("100000")]),
-        TableLine("a.number", [Cell("0.1000000000000003"), Cell(beside)]),
-        TableLine("a.text", [Cell(beside), Cell("0.3000000000000004")]),
+        TableLine("a.number", [Cell("0.1000000000000003"), Cell(neighbour)]),
+        TableLine("a.text", [Cell(neighbour), Cell("0.3000000000000004")]),
     ]
     text = in_terminal(TextTable([("here", ""), ("default", "")], lines, "keys"), width)
     words = text.split()

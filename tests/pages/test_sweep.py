@@ -203,7 +203,7 @@ TRAIN = f"train.py --config {ROOT}/configs/tiny_sums.yaml --resume {{run}}"
 
 
 def refusal(**changes):
-    """What `check_stages` says, an empty text if it accepts the sweep."""
+    """The message of `check_stages`; "" if it accepts the sweep."""
     try:
         sweep.check_stages(config_of(**changes))
     except ConfigError as error:

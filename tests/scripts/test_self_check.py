@@ -115,19 +115,19 @@ def named_in(clue, kinds):
     return [(child if match[1] else values[match[2]], match[2]) for match in found]
 
 
-def solutions(kinds, clues, known):
+def solutions(kinds, clues, placed):
     """Yields every arrangement: the values of each kind in the order of the houses."""
-    ready = (each for each in clues if all(kind in known for kind, _ in each[1]))
-    if not all(test(*(known[kind].index(value) for kind, value in named)) for test, named in ready):
+    ready = ((test, named) for test, named in clues if all(kind in placed for kind, _ in named))
+    if not all(test(*(placed[kind].index(value) for kind, value in named)) for test, named in ready):
         return
-    if len(known) == len(kinds):
-        yield known
+    if len(placed) == len(kinds):
+        yield placed
         return
-    decided = {new: sum(new in dict(named) and all(kind in (*known, new) for kind, _ in named) for _, named in clues)
-               for new in kinds if new not in known}  # fmt: skip
+    decided = {new: sum(new in dict(named) and all(kind in (*placed, new) for kind, _ in named) for _, named in clues)
+               for new in kinds if new not in placed}  # fmt: skip
     kind = max(decided, key=decided.__getitem__)
     for order in permutations(kinds[kind]):
-        yield from solutions(kinds, clues, known | {kind: order})
+        yield from solutions(kinds, clues, placed | {kind: order})
 
 
 def test_a_puzzle_has_one_solution():
