@@ -140,7 +140,7 @@ def load_jobs(config: CollectConfig, screen: Screen) -> tuple[list[RolloutJob], 
     target = dataset.target_field
     columns = chat_columns(prompts) + ([target] if target and not reward else [])
     source = SFTDataset(
-        **dataset.model_dump(include={"name", "config_name", "revision", "split", "options"}),
+        **dataset.model_dump(include={"name", "config_name", "revision", "split"}),
         test_split_size=0,
         max_train_rows=dataset.max_rows,
     )

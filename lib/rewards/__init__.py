@@ -42,7 +42,7 @@ config whose format has an <answer> block.
 The modules, in reading order:
 
 equality                                                   what runs in a process of its own: math-verify
-crossword, formula, generated, programs, rush_hour, tags   the shelf: mates do not know each other
+crossword, formula, programs, rush_hour, tags   the shelf: mates do not know each other
 function                                                   one reward, called, and checked in what it takes and returns
 judge                                                      rewards, a format, extractors and an equality, called as one
 routing                                                    the judge of a data set, whose rows may be of several tasks

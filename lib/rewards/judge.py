@@ -11,7 +11,7 @@ from lib.core.config import Reward, weights_of
 from lib.core.errors import ConfigError, Overdue, RewardError
 from lib.core.interrupts import Overtime
 from lib.core.registry import Judged, blamed_on, did_you_mean
-from lib.rewards import crossword, formula, generated, programs, rush_hour, tags  # noqa: F401  (they register themselves)
+from lib.rewards import crossword, formula, programs, rush_hour, tags  # noqa: F401  (they register themselves)
 from lib.rewards.function import SUPPLIED, RewardFunction
 from lib.text.formats import PLACES
 

@@ -1,7 +1,7 @@
 """The splits of a data set as tables of rows, from wherever they lie.
 
-A source is a hub id, a file (.json .jsonl .csv .parquet), a folder of such files named after their splits, a data set
-that was saved by `save_to_disk`, or a generated task. Nothing local is copied into a cache.
+A source is a hub id, a file (.json .jsonl .csv .parquet), a folder of such files named after their splits, or a data
+set that was saved by `save_to_disk`. Nothing local is copied into a cache.
 """
 
 import csv
@@ -14,11 +14,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from lib.core.config import GENERATED, Dataset, SFTDataset
+from lib.core.config import Dataset, SFTDataset
 from lib.core.errors import ConfigError, first_line
 from lib.run.hub import offline_unless_reachable
 from lib.run.runlog import read_lines
-from lib.text.generated import generated_splits
 
 Row = dict[str, Any]
 Table = Any  # list[Row], or a datasets.Dataset
@@ -29,8 +28,6 @@ KEY = "dataset.name"
 def read_tables(dataset: Dataset | SFTDataset) -> dict[str, Table]:
     """Returns every split of the source by name."""
     assert dataset.name is not None  # a mixture is read part by part
-    if dataset.name.startswith(GENERATED):
-        return generated_splits(dataset.name, dataset.options, dataset.test_split_size)
     path = Path(dataset.name).expanduser()
     if path.is_file():
         return {"train": _Rows().and_of(path)}

@@ -94,7 +94,6 @@ from lib.core.config.selfplay import (
 )
 from lib.core.config.sft import FromScratch, SFTConfig, SFTDataset, SFTTrain
 from lib.core.config.shared import (
-    GENERATED,
     HubSettings,
     Model,
     Optimizer,

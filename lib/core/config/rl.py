@@ -44,7 +44,7 @@ def command_after(command: str, checkpoint: Path, stage: int, step: int) -> list
 class Dataset(Source):
     """The source of the rows: a Hub id, a file (.json .jsonl .csv .parquet), a folder of them, or a saved data set."""
 
-    name: Name | None = None  # Hub id, file, folder, or reasoning_gym:TASK; null: mixture
+    name: Name | None = None  # Hub id, file or folder; null: mixture
     mixture: dict[Name, MixturePart] = {}
     # several sources in place of one, {part: source}. Each part gives its share of the training rows and of the
     # held-out rows; no row comes twice, so the part that runs out first, by weight, limits the others
@@ -59,13 +59,12 @@ class Dataset(Source):
 
     def _conflicts(self) -> Conflicts:
         if not self.mixture:
-            yield from super()._conflicts()
             if not self.name:
                 yield ("name",), "is missing: give a source, or several in a mixture"
             return
         if self.name:
             yield ("name", "mixture"), "give one of the two: a source, or several in a mixture"
-        for key in ("config_name", "revision", "split", "options"):
+        for key in ("config_name", "revision", "split"):
             if getattr(self, key):
                 yield (key, "mixture"), f"with a mixture each part has its own: move it to mixture.PART.{key}"
         if len(self.mixture) > self.test_split_size:

@@ -99,28 +99,13 @@ def wrong_address(url: str) -> str:
     return ""
 
 
-GENERATED = "reasoning_gym:"  # before the name of a task that the optional package reasoning-gym generates
-
-
 class Source(Section):
-    """Rows: a hub id, a file (.json .jsonl .csv .parquet), a folder of them, a saved data set, or a generated task."""
+    """Rows: a hub id, a file (.json .jsonl .csv .parquet), a folder of them, or a saved data set."""
 
-    name: Name  # Hub id, file, folder, or reasoning_gym:TASK
+    name: Name  # Hub id, file or folder
     config_name: str | None = None  # configuration of a Hub data set
     revision: str | None = None  # branch, tag or commit on the Hub
     split: str | None = None  # such as train or train[:2000]; required if there are several splits
-    options: dict[str, Any] = {}
-    # of a generated task, name: reasoning_gym:TASK, the arguments of its generator (docs/tasks.md); size is the number
-    # of rows to train on, 500 by default, and seed that of the rows, 0 by default
-
-    def _conflicts(self) -> Conflicts:
-        name = self.name or ""  # null in a mixture
-        if self.options and not name.startswith(GENERATED):
-            yield ("options",), f"only a generated task, name: {GENERATED}TASK, has options: remove them"
-        if name.startswith(GENERATED):
-            for key in ("config_name", "revision", "split"):
-                if getattr(self, key):
-                    yield (key, "name"), f"a generated task has no {key}: remove it"
 
 
 def weights_of(fn: Any) -> dict[str, float]:

@@ -115,13 +115,13 @@ def test_config_mistakes_have_their_place(tmp_path):
     with pytest.raises(ConfigError) as caught:
         config(
             tmp_path,
-            "{name: y, split: train, test_split_size: 1, mixture: {a: {name: x, options: {k: 1}}, b: {name: x}}}",
+            "{name: y, split: train, test_split_size: 1, mixture: {a: {name: x}, b: {name: x}}}",
             "{match: math, by_task: {m: {fn: format_and_match}}}",
         )
     told = str(caught.value)
     for sentence in ("dataset.name: give one of the two", "dataset.split: with a mixture each part has its own",
                      "dataset.test_split_size: 1 held-out rows are too few for 2 parts",
-                     "dataset.mixture.a.options: only a generated task", "reward.match: with by_task each task has",
+                     "reward.match: with by_task each task has",
                      "reward.by_task.m.format: 'format_and_match' pays for blocks"):  # fmt: skip
         assert sentence in told
     with pytest.raises(ConfigError, match=r"dataset.name: is missing: give a source, or several in a mixture"):

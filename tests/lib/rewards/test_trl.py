@@ -1,8 +1,6 @@
 """Every reward that ships, called by TRL's own GRPOTrainer: with its keywords, its state, and all columns of a row."""
 
 import copy
-import importlib.util
-import json
 
 import pytest
 
@@ -20,7 +18,6 @@ BOARD = {"board": "oAABoooBoooooCCo", "size": 4, "moves": 2, "solution": ["Bv2",
 MOVED = {"<answer>Bv2 A>1</answer>": 1, "<answer>Bv3</answer>": 0}  # there is no room for three
 SUM = {"answer": "#### 18"}
 SUMMED = {"format": "think_answer", "target_extractor": "gsm8k_hash"}
-MADE = {"entry": json.dumps(["prime_factorization", {"seed": 0, "size": 1, "min_value": 6, "max_value": 6}, 0])}
 CASES = {  # the reward's section of a config, a row, and what each of some texts earns
     "exact_match": (SUMMED, SUM, {THOUGHT.format("9+9", 18): 1, THOUGHT.format("9+9", 19): 0, "18": 0}),
     "format_and_match": (SUMMED, SUM, {THOUGHT.format("9+9", 18): 1, THOUGHT.format("9+9", 19): 0.5, "18": 0}),
@@ -35,13 +32,7 @@ CASES = {  # the reward's section of a config, a row, and what each of some text
     "rush_hour_shaped": ({"format": "answer"}, BOARD, MOVED),
     "code": ({}, TESTED, {PROGRAM.format("+"): 1, PROGRAM.format("*"): 0.4, "def": -0.07}),
     "code_tests": ({"answer_extractor": "code"}, TESTED, {PROGRAM.format("+"): 1, PROGRAM.format("*"): 0.5}),
-    "reasoning_gym": (
-        {"format": "answer"},
-        {"answer": "2 × 3", **MADE},
-        {"<answer>2 × 3</answer>": 1, "<answer>6</answer>": 0},
-    ),
 }
-NEEDS = {"reasoning_gym": "reasoning_gym"}  # packages that are optional
 
 
 @pytest.fixture(scope="module")
@@ -77,8 +68,6 @@ def test_there_is_a_case_for_every_reward_that_ships():
 @pytest.mark.parametrize("chat", [False, True], ids=["text", "chat"])
 @pytest.mark.parametrize("name", CASES)
 def test_trl_is_paid_as_our_own_scripts_are(name, chat, paid_by_trl):
-    if name in NEEDS and importlib.util.find_spec(NEEDS[name]) is None:
-        pytest.skip("optional: pip install -r requirements-tasks.txt")
     section, row, earned = CASES[name]
     judge = Judge(Reward(fn=name, **section), list(row), "answer" if "answer" in row else None)
     rows, texts = [row] * len(earned), list(earned)
@@ -90,11 +79,10 @@ def test_trl_is_paid_as_our_own_scripts_are(name, chat, paid_by_trl):
 
 @pytest.mark.parametrize("chat", [False, True], ids=["text", "chat"])
 def test_trl_has_each_row_paid_by_the_reward_of_its_task(chat, paid_by_trl):
-    names = [name for name in CASES if name not in NEEDS]
-    columns = dict.fromkeys(column for name in names for column in CASES[name][1] if column != "prompt")
-    section = Reward(by_task={name: {"fn": name, **CASES[name][0]} for name in names})
+    columns = dict.fromkeys(column for _, row, _ in CASES.values() for column in row if column != "prompt")
+    section = Reward(by_task={name: {"fn": name, **settings} for name, (settings, _, _) in CASES.items()})
     judge = JudgeByTask(section, ["task", *columns], "answer")
-    batch = [(name, text, pay) for name in names for text, pay in CASES[name][2].items()]
+    batch = [(name, text, pay) for name in CASES for text, pay in CASES[name][2].items()]
     rows = [{"task": name} | {column: CASES[name][1].get(column) for column in columns} for name, _, _ in batch]
     found = paid_by_trl(as_trl_reward(judge), rows, [text for _, text, _ in batch], chat)
     assert found == [pytest.approx(pay) for _, _, pay in batch]
