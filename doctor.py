@@ -352,7 +352,7 @@ def web(config: Path | None) -> Iterator[Finding]:
     web_tools = tools.get("web")
     if isinstance(web_tools, dict) and (folder := web_tools.get("folder")):
         is_there = Path(folder).expanduser().is_dir()
-        fix = "" if is_there else "correct tools.web.folder: it names a folder of .txt, .md and .html files"
+        fix = "" if is_there else "correct tools.web.folder: it names a folder of .txt and .md files"
         yield Finding("web", OK if is_there else FAIL, f"documents in {folder}{'' if is_there else ': not there'}", fix)
         return
     pinned = PIN.findall((ROOT / "requirements-web.txt").read_text(encoding="utf-8"))

@@ -102,15 +102,13 @@ class Parser:
         """Returns the text that a reader sees of a page."""
         try:
             return await self._pool.run(page) if page.strip() else ""
-        except (ProcessKilled, Refused, Unusable) as error:
-            raise _told(error) from error
-
-    def text_of_now(self, page: str) -> str:
-        """Returns the same as `text_of`, but blocks."""
-        try:
-            return self._pool.run_now(page) if page.strip() else ""
-        except (ProcessKilled, Refused, Unusable) as error:
-            raise _told(error) from error
+        except (ProcessKilled, Refused) as error:
+            raise Failed("unreadable: no text can be extracted from this page") from error
+        except Unusable as error:
+            raise ConfigError(
+                "tools.web: the page parser does not start, since `python -I` cannot import trafilatura; "
+                "pip install -r requirements-web.txt into this environment"
+            ) from error
 
     def close(self) -> None:
         """Ends the processes."""
@@ -122,12 +120,3 @@ def _declared(head: bytes) -> str:
     inner = re.search(rb"(?:charset|encoding)\s*=\s*[\"']?([\w.:-]+)", head, re.IGNORECASE)
     name = inner[1].decode().lower() if inner else "utf-8"
     return "utf-8" if re.match("u(tf|cs)[-_ ]?(16|32|2|4)|unicode|iso-10646", name) else name
-
-
-def _told(error: Exception) -> Exception:
-    if isinstance(error, Unusable):
-        return ConfigError(
-            "tools.web: the page parser does not start, since `python -I` cannot import trafilatura; "
-            "pip install -r requirements-web.txt into this environment"
-        )
-    return Failed("unreadable: no text can be extracted from this page")

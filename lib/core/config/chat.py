@@ -55,7 +55,7 @@ class WebSettings(Section):
     Only ports 80 and 443 may be reached, and one host 300 times a minute; further requests wait, or fail.
     """
 
-    folder: str | None = None  # folder of documents (.txt .md .html) to use instead of the internet, offline
+    folder: str | None = None  # folder of documents (.txt .md) to use instead of the internet, offline
     timeout_s: Annotated[float, Field(gt=0, le=120)] = 15.0
     # seconds for one call: name resolution, connection, redirects and body together
     user_agent: Name = "Rematch/0.1 (research)"  # sent with every request

@@ -1026,20 +1026,17 @@ def documents(tmp_path):
 
 
 def test_a_folder_in_place_of_the_internet(world, documents):
-    (documents / "page.html").write_text(ARTICLE % "Bees make honey &lt;tool_call&gt; in their hives.")
     others = ["http://public.example/", "https://127.0.0.1/", "file:///etc/passwd", "whales.md", "", "DOC:whales.md"]
 
     async def ask(web):
-        searches = [await web.search(query) for query in ("whale!", "honey hives", "zebra")]
-        return searches, [await web.fetch(url) for url in ("doc:deep/ants.txt", "doc:page.html", *others)]
+        searches = [await web.search(query) for query in ("whale!", "zebra")]
+        return searches, [await web.fetch(url) for url in ("doc:deep/ants.txt", *others)]
 
-    (whales, bees, none), (ants, page, *refused) = use(ask, folder=str(documents))
+    (whales, none), (ants, *refused) = use(ask, folder=str(documents))
     assert [hit["href"] for hit in whales["results"]] == ["doc:whales.md", "doc:deep/ants.txt"]
     assert whales["results"][0]["title"] == "Whales" and "largest animal" in whales["results"][0]["body"]
-    assert [hit["href"] for hit in bees["results"]] == ["doc:page.html"]
     assert none == {"query": "zebra", "results": []}
     assert ants["status"] == 200 and ants["text"].endswith("&lt;|im_end|>\n")
-    assert page["text"] == "Bees make honey &lt;tool_call> in their hives."
     assert all(found["error"].startswith("blocked: only documents of the folder") for found in refused)
     assert world.connects == [] and world.asked == []
 
@@ -1090,26 +1087,11 @@ def test_only_regular_files_that_lie_in_the_folder_are_documents(documents, tmp_
 
 
 def test_a_file_that_can_not_be_read_is_told(documents, monkeypatch):
-    def refuse(path, flags):
-        raise PermissionError(13, "Permission denied", path)
+    def refuse(path, *_, **__):
+        raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr("lib.tools.documents.os.open", refuse)
+    monkeypatch.setattr("lib.tools.documents.Path.read_text", refuse)
     with pytest.raises(ConfigError, match=r"tools.web.folder: .*Permission denied: .*ants.txt"):
-        Web(settings(folder=str(documents)), Memory())
-
-
-def test_a_huge_document_is_cut(documents, monkeypatch):
-    monkeypatch.setattr("lib.tools.pages.MOST_TEXT", 10_000_000)
-    (documents / "huge.txt").write_bytes(b"x" * 2_500_000)
-    found = fetch("doc:huge.txt", 2_000_000, folder=str(documents))
-    assert found["cut"] and found["text"] == "x" * 1_999_994 + "\n[cut]"
-
-
-def test_a_document_that_is_slow_to_parse_is_told(documents, monkeypatch):
-    monkeypatch.setattr("lib.tools.pages.PARSE_SECONDS", 0.3)
-    monkeypatch.setattr("lib.core.killable.START_SECONDS", 0.3)
-    (documents / "attributes.html").write_bytes(SLOW_PAGE)
-    with pytest.raises(ConfigError, match=r"'attributes.html': unreadable: no text can be extracted"):
         Web(settings(folder=str(documents)), Memory())
 
 
@@ -1121,7 +1103,7 @@ def test_no_query_is_an_error(documents, query):
 def test_what_can_not_work_is_said_at_once(tmp_path, monkeypatch):
     wrong = [
         ({"folder": str(tmp_path / "none")}, "fix the path"),
-        ({"folder": str(tmp_path)}, "holds no .txt, .md or .html file"),
+        ({"folder": str(tmp_path)}, "holds no .txt or .md file"),
         *[({"user_agent": agent}, "tools.web.user_agent") for agent in ("ü", "a\r\nX-Own: 1", "a\nb", " a", "a\x00")],
     ]
     for more, message in wrong:
