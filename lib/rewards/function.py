@@ -33,19 +33,14 @@ class RewardFunction:
         if absent:
             raise ConfigError(f"reward '{self.name}' needs {', '.join(absent)}, which this batch lacks")
         taken = (self.named | set(columns) if self._takes_all else self.named) - set(self._defaults)
-        arguments = {name: value for name, value in lists.items() if name in taken}
-        count, before = len(texts), _traces(arguments)
+        # lists of its own, which it may change
+        arguments = {name: part if callable(part) else list(part) for name, part in lists.items() if name in taken}
+        count = len(texts)
         try:
             with blamed_on(f"reward '{self.name}'"):
                 returned = self.function(**(arguments | self.options))
         except RewardError as error:
             raise RewardError(f"{error} {self._first_broken(arguments, texts)}") from error.__cause__
-        after = _traces(arguments)
-        if changed := [name for name, value in before.items() if after[name] != value]:
-            raise RewardError(
-                f"reward '{self.name}' changed {' and '.join(changed)}, which training still uses: expected unchanged; "
-                "have it change a copy of a list, and restore torch's settings"
-            )
         if not isinstance(returned, list) or len(returned) != count:
             got = f"{len(returned)} values" if isinstance(returned, list) else f"a {type(returned).__name__}"
             raise (RewardError if texts else ConfigError)(  # about nothing: to check reward.options
@@ -131,16 +126,6 @@ class RewardFunction:
             if size is None or not size <= sys.float_info.max:  # NaN, and integers beyond the range of floats, too
                 raise RewardError(wrong)
         return {name: float(part) for name, part in parts.items()}
-
-
-def _traces(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns fingerprints, by name, of all that a reward must not change: its lists, and torch's settings."""
-    traces: dict[str, Any] = {
-        f"its list `{name}`": [*map(id, value)] for name, value in arguments.items() if isinstance(value, list)
-    }
-    if torch := sys.modules.get("torch"):  # which is not imported for a reward that does without it
-        traces |= {"torch's gradient mode": torch.is_grad_enabled(), "torch's default dtype": torch.get_default_dtype()}
-    return traces
 
 
 def _is_alike(value: Any, default: Any) -> bool:

@@ -199,7 +199,7 @@ class Judge:
 
     def answer_of(self, row: Mapping[str, Any]) -> str:
         """Returns the right answer of a row, as extracted for comparison."""
-        return self._target_answer(text_of(self._target_of(row)), 0)
+        return self.judge_of(row)._target_answer(text_of(self._target_of(row)), 0)
 
     def secrets(self, row: Mapping[str, Any]) -> list[str]:
         """Returns the right answer of a row, both as written and as extracted for comparison; [] where tests decide."""
@@ -212,9 +212,9 @@ class Judge:
         """
         if not self.target_field:
             return False
-        answer = self.answer_of(row)
-        readers = (self._extractor, *(registry.extractors.get(name) for name in registry.LENIENT))
-        return any(self._match(read(text), answer) for read in readers)
+        judge, answer = self.judge_of(row), self.answer_of(row)
+        readers = (judge._extractor, *(registry.extractors.get(name) for name in registry.LENIENT))
+        return any(judge._match(read(text), answer) for read in readers)
 
     def judge_of(self, row: Mapping[str, Any]) -> "Judge":
         """Returns the judge of a row's task."""

@@ -92,18 +92,6 @@ class JudgeByTask(Judge):
             results |= dict(zip(positions, ask(self._judges[task], positions), strict=True))
         return [results[index] for index in range(len(rows))]
 
-    def answer_of(self, row: Mapping[str, Any]) -> str:
-        """Returns the right answer of a row, as extracted for comparison."""
-        return self.judge_of(row).answer_of(row)
-
-    def secrets(self, row: Mapping[str, Any]) -> list[str]:
-        """Returns the right answer of a row, both as written and as extracted for comparison; [] where tests decide."""
-        return self.judge_of(row).secrets(row)
-
-    def reveals(self, text: str, row: Mapping[str, Any]) -> bool:
-        """True if `text` gives away the right answer of a row."""
-        return self.judge_of(row).reveals(text, row)
-
     @property
     def begin(self) -> Callable[[str, dict], None] | None:
         """Returns a function that lets rewards begin judging a prediction and its row early; None if none can."""

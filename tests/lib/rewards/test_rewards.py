@@ -15,7 +15,6 @@ from pathlib import Path
 from time import perf_counter
 
 import pytest
-import torch
 from helpers.judges import judge_by, rows
 from pydantic import ValidationError
 
@@ -521,28 +520,13 @@ def test_wrong_returns_name_the_sample(shelf, returned, message):
         judged(fake)
 
 
-@pytest.mark.parametrize(
-    ("careless", "what"),
-    [
-        (lambda texts: torch.set_grad_enabled(False), "torch's gradient mode"),
-        (lambda texts: torch.set_default_dtype(torch.float64), "torch's default dtype"),
-        (lambda texts: texts.clear(), "its list `predictions`"),
-        (lambda texts: texts.reverse(), "its list `predictions`"),
-    ],
-    ids=["gradients", "dtype", "emptied", "reversed"],
-)
-def test_a_reward_that_changes_what_training_uses_is_named(shelf, careless, what):
+def test_a_reward_may_change_its_lists(shelf):
     def fake(predictions):
-        scores = [0.0] * len(predictions)
-        careless(predictions)
-        return scores[: len(predictions)]
+        scores = [float(text == "a") for text in predictions]
+        predictions.clear()
+        return scores
 
-    try:
-        with pytest.raises(RewardError, match=f"reward 'fake' changed {what}, which training still uses"):
-            judged(fake)
-    finally:
-        torch.set_grad_enabled(True)
-        torch.set_default_dtype(torch.float32)
+    assert [score.reward for score in judged(fake)] == [1, 0]
 
 
 class Odd(BaseException):
