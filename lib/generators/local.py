@@ -36,17 +36,17 @@ class Template:
     def knows_tools(self) -> bool:
         """True if the template shows tools to the model."""
         tool = {"type": "function", "function": {"name": PROBE, "description": "", "parameters": {}}}
-        try:
-            return PROBE in self.render([{"role": "user", "content": "x"}], [tool])
-        except ReplyError:
-            return False
+        return self._shows_probe([{"role": "user", "content": "x"}], [tool])
 
     @property
     def knows_results(self) -> bool:
         """True if the template has a role for tool results, also without native calls."""
         chat = [("user", "x"), ("assistant", "y"), ("tool", PROBE)]
+        return self._shows_probe([{"role": role, "content": content} for role, content in chat], [])
+
+    def _shows_probe(self, messages: list[dict], tools: list[dict]) -> bool:
         try:
-            return PROBE in self.render([{"role": role, "content": content} for role, content in chat], [])
+            return PROBE in self.render(messages, tools)
         except ReplyError:
             return False
 

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     import httpx2
 
 BASE = "base"  # the server's name of the model without an adapter
-TESTED = ((0, 30), (0, 33))  # versions from the first on, below the second
-WINDOW = "from {} on, below {}".format(*(".".join(map(str, version)) for version in TESTED))
 POLL_SECONDS = 0.5
 SHORT_SECONDS = 30.0  # for a question that needs no model; a server that takes longer hangs
 START_SECONDS = 1800.0  # until a server that was started here must answer
@@ -75,7 +73,10 @@ class VllmServer:
             if not self.settings.url:
                 self._children = stack.enter_context(Children())
                 self._start()
-            self._check_version()
+            if not self._answers_within(SHORT_SECONDS):
+                raise ApiError(
+                    f"generation.vllm.url: no vLLM server answers at {self.url}; start it, or remove the key"
+                )
             self._stack = stack.pop_all()
         return self
 
@@ -126,7 +127,7 @@ class VllmServer:
         except (KeyError, IndexError, TypeError, ValueError) as error:
             raise ApiError(
                 f"generation.vllm: {self.url} gives no log-probs of a prompt ({type(error).__name__}: {error}); "
-                f"is it vLLM {WINDOW}?"
+                f"is it vLLM, of a version near 0.32?"
             ) from error
 
     @asynccontextmanager
@@ -224,14 +225,6 @@ class VllmServer:
             time.sleep(POLL_SECONDS)
         return False
 
-    def _check_version(self) -> None:
-        if not self._answers_within(SHORT_SECONDS):
-            raise ApiError(f"generation.vllm.url: no vLLM server answers at {self.url}; start it, or remove the key")
-        version = self._get("/version").get("version", "")
-        numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdecimal())
-        if not TESTED[0] <= numbers < TESTED[1]:
-            self.say(f"vllm: version {version or 'unknown'} at {self.url} is untested; tested is {WINDOW}")
-
     def _post(self, path: str, body: dict, seconds: float | None = None) -> Any:
         """Returns the answer within `seconds`, or within the deadline of a completion. Raises ServerLost, ApiError."""
         import httpx2
@@ -241,15 +234,6 @@ class VllmServer:
             return self._read(path, self._client.post(self.url + path, json=body, timeout=seconds))
         except httpx2.HTTPError as error:
             raise ServerLost(f"{type(error).__name__} {error}") from None
-
-    def _get(self, path: str) -> dict[str, Any]:
-        import httpx2
-
-        try:
-            answer = self._read(path, self._client.get(self.url + path))
-        except (httpx2.HTTPError, ServerLost):
-            return {}
-        return answer if isinstance(answer, dict) else {}
 
     def _read(self, path: str, response: "httpx2.Response") -> Any:
         """Returns the answer as JSON or text. Raises ServerLost or ApiError for a status that is none of success."""
