@@ -4,7 +4,6 @@ import re
 import unicodedata
 from typing import Literal
 
-from judge.parsing import tag_blocks
 from lib.core.errors import ConfigError
 from lib.core.registry import Judged, register_reward
 
@@ -12,7 +11,6 @@ READINGS = ("strict", "tolerant")
 _CONTAINS = ("any", "contiguous", "word")
 _TYPED = str.maketrans("‘’ʼ´`“”‐‑‒–—−", "'''''\"\"------")
 _WORDS = re.compile(r"[A-Z]+(?:'[A-Z]+)*'?(?:(?: |-)[A-Z]+(?:'[A-Z]+)*'?)*")
-_SHORT, _LONG = 25, 80  # words: scaled shaping pays nothing up to the first, all of it from the second on
 
 
 def letters(text: str) -> str:
@@ -56,18 +54,10 @@ def mentions(text: str, gold: str, mode: str) -> bool:
     return gold in runs if mode == "word" else any(gold in run for run in runs)
 
 
-def _scale(text: str) -> float:
-    """Returns a ramp over the words of a text, times the share of the four tags that are there."""
-    ramp = (len(text.split()) - _SHORT) / (_LONG - _SHORT)
-    tags = sum(bool(tag_blocks(text, tag)) for tag in ("think", "answer")) / 2
-    return min(1.0, max(0.0, ramp)) * tags
-
-
 @register_reward("crossword")
 def crossword(
-    predictions, prediction_answers, target_answers, enumeration, *, reading="strict", shaping=0.0, contains="word",
-    scaled=False,
-) -> list[Judged]:  # fmt: skip
+    prediction_answers, target_answers, enumeration, *, reading="strict", shaping=0.0, contains="word"
+) -> list[Judged]:
     """Pays 1 for the answer of the clue in the declared place, and nothing for mentioning it anywhere.
 
     `strict` wants the letters in words as the row's column `enumeration` has them: ICE CREAM or ice-cream for (3,5),
@@ -75,8 +65,8 @@ def crossword(
     and between them. Where the right answer does not have the letters of its enumeration, nothing can be judged.
 
     `shaping` pays this much for a wrong answer which contains the letters of the right one: as a `word`, within one
-    word (`contiguous`) or across words (`any`); `scaled` by length, with nothing for up to 25 words. It is off, because
-    it pays for guessing by lists; on, it looks only at the declared place.
+    word (`contiguous`) or across words (`any`). It is off, because it pays for guessing by lists; on, it looks only at
+    the declared place.
     """
     if reading not in READINGS or contains not in _CONTAINS or not 0 <= shaping < 1:
         raise ConfigError(
@@ -84,7 +74,7 @@ def crossword(
             f"{' or '.join(READINGS)}, contains of {', '.join(_CONTAINS)}, and shaping from 0 to below 1"
         )
 
-    def judged(text: str, answer: str, target: str, value: object) -> Judged:
+    def judged(answer: str, target: str, value: object) -> Judged:
         gold, lengths = letters(target), enumerated(value)
         if not gold or sum(lengths) != len(gold):
             about = f"enumeration {value!r} does not fit the answer's {len(gold)} letters"
@@ -94,8 +84,7 @@ def crossword(
         right = right and (reading == "tolerant" or has_words(answer, lengths))
         parts = {"answer": float(right)}
         if shaping:
-            paid = shaping * (_scale(text) if scaled else 1.0)
-            parts["shaping"] = 0.0 if right or not mentions(answer, gold, contains) else paid
+            parts["shaping"] = 0.0 if right or not mentions(answer, gold, contains) else shaping
         return Judged(parts, right)
 
-    return [judged(*case) for case in zip(predictions, prediction_answers, target_answers, enumeration, strict=True)]
+    return [judged(*case) for case in zip(prediction_answers, target_answers, enumeration, strict=True)]

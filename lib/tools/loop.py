@@ -172,14 +172,14 @@ class ToolLoop:
             else:
                 result = await self.toolbox.call(name, arguments, left)
             episode.tool_log.append({"turn": episode.turns, "name": name, "arguments": arguments, **result})
-            outcome = {key: _harmless(value, limits.max_result_characters) for key, value in result.items()}
+            outcome = {key: _harmless(value) for key, value in result.items()}
             del outcome["seconds"]  # else no two episodes would be equal
             self._tell(call, name, outcome, episode)
 
     def _tell(self, call: Call, name: str, outcome: dict[str, Any], episode: Episode) -> None:
         limit = self.toolbox.settings.max_result_characters
         native = self.protocol == "native"
-        name = _harmless(call.name if native else name, limit)
+        name = _harmless(call.name if native else name)
         text = json.dumps(outcome if native else {"name": name, **outcome}, ensure_ascii=False)
         if len(text) > limit:
             text = text[:limit] + " ... (cut)"
@@ -234,11 +234,10 @@ def _as_message(call: Call) -> dict[str, Any]:
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": text}}
 
 
-def _harmless(value: Any, limit: int) -> Any:
-    """Returns a result without special tokens of chat templates, its texts cut to `limit` characters."""
+def _harmless(value: Any) -> Any:
+    """Returns a result without special tokens of chat templates."""
     if isinstance(value, str):
-        value = without_special_tokens(writable(value))
-        return value if len(value) <= limit else value[:limit] + " ... (cut)"
+        return without_special_tokens(writable(value))
     if isinstance(value, dict):
-        return {_harmless(str(key), limit): _harmless(entry, limit) for key, entry in value.items()}
-    return [_harmless(entry, limit) for entry in value] if isinstance(value, list | tuple) else value
+        return {_harmless(str(key)): _harmless(entry) for key, entry in value.items()}
+    return [_harmless(entry) for entry in value] if isinstance(value, list | tuple) else value
