@@ -42,6 +42,10 @@ DECODING = Decoding(0.8, frozenset({1}), 0, rows=5, columns=32, seed=3)
 CLOSE = 1e-4  # nats, in float32
 
 
+def told(engine, path):
+    return engine.server._client.get(engine.server.url + path).json()
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("served")
@@ -139,7 +143,7 @@ def test_versions_come_and_go_and_leave_nothing(opened):
         check(policy, PROMPTS, engine.generate(policy, PROMPTS, DECODING))
     kept = sorted(path.name for path in engine.folder.iterdir())
     assert kept == sorted(engine._versions.values()) and len(kept) == vllm.KEPT
-    served = [model["id"] for model in engine.server._get("/v1/models")["data"]]
+    served = [model["id"] for model in told(engine, "/v1/models")["data"]]
     assert sorted(served) == sorted([BASE, *kept])
 
 
@@ -277,11 +281,11 @@ def test_a_server_that_slept_samples_the_same(opened, monkeypatch):
     monkeypatch.setattr(engine.server, "sleeps", True)  # on a CPU it keeps its memory, and answers nothing
     for _ in range(2):
         assert engine.generate(policy, PROMPTS, DECODING) == want
-        assert engine.server._get("/is_sleeping") == {"is_sleeping": True}
+        assert told(engine, "/is_sleeping") == {"is_sleeping": True}
     move(policy.trainable, 0.02, seed=99)
     check(policy, PROMPTS, engine.generate(policy, PROMPTS, DECODING))
     engine.server.wake()
-    assert engine.server._get("/is_sleeping") == {"is_sleeping": False} and len(said) == before
+    assert told(engine, "/is_sleeping") == {"is_sleeping": False} and len(said) == before
 
 
 @long
