@@ -26,11 +26,6 @@ class TeacherStates:
     head: Head
     is_forward: bool = False  # the KL that is taken
 
-    def log_ratio(self, rows: slice, log_p: torch.Tensor, out: torch.Tensor, spare: torch.Tensor) -> torch.Tensor:
-        """Writes log p - log q at some of the places to `out`; all are (n, V)."""
-        log_softmax_(self.head.logits(self.hidden[rows], out=out), spare)
-        return torch.sub(log_p, out, out=out)
-
 
 def teacher_kl(hidden: torch.Tensor, head: Head, teacher: TeacherStates) -> torch.Tensor:
     """Returns the KL, reverse or forward, in nats at each place, float32 (N,), differentiable in `hidden` (N, d).
@@ -54,10 +49,11 @@ class _TeacherKl(torch.autograd.Function):
         work = [hidden.new_empty(shape, dtype=torch.float32) for _ in range(3)]
         for start in range(0, count, head.chunk):
             rows = slice(start, min(count, start + head.chunk))
-            log_p, p, third = (buffer[: rows.stop - start] for buffer in work)
+            log_p, p, log_q = (buffer[: rows.stop - start] for buffer in work)
             logits, slope = head.logits_and_slope(hidden[rows], out=log_p)
             log_softmax_(logits, p)
-            ratio = teacher.log_ratio(rows, log_p, out=third, spare=p)
+            log_softmax_(teacher.head.logits(teacher.hidden[rows], out=log_q), p)
+            ratio = torch.sub(log_p, log_q, out=log_q)  # log p - log q
             if teacher.is_forward:
                 q = torch.sub(log_p, ratio, out=p).exp_()
                 kl[rows] = -dot(q, ratio)
