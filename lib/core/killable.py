@@ -52,7 +52,6 @@ class ProcessJob(NamedTuple):
     cpu_seconds: int  # of one request
     environment: tuple[str, ...] = SYSTEM
     requests: int = 1000  # per process: parsers leak some memory with every page
-    options: tuple[str, ...] = ("-I",)  # of Python
 
 
 def in_daemon_thread(function: Callable, *arguments: Any) -> concurrent.futures.Future:
@@ -130,7 +129,7 @@ class _Helper:
 
     def __init__(self, job: ProcessJob):
         self._process = subprocess.Popen(
-            [sys.executable, *job.options, os.path.abspath(__file__), *map(str, job[:4])],
+            [sys.executable, "-I", os.path.abspath(__file__), *map(str, job[:4])],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -8,7 +8,6 @@ everything else. A request that is refused for its content, such as one that is 
 """
 
 import asyncio
-import contextlib
 import json
 import os
 import random
@@ -168,10 +167,11 @@ class RemoteModel:
         if data.get("error"):
             raise self._refusal(response)
         try:
-            with _malformed():
-                reply = self._dialect.read(data)
+            reply = self._dialect.read(data)
         except Declined as error:
             raise ReplyError("refused", self._clean(str(error))) from None
+        except (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+            raise _Passing("malformed", f"no reply in the answer ({type(error).__name__}: {error})") from None
         self.counts.without_usage += not isinstance(data.get("usage"), dict)
         return reply
 
@@ -274,15 +274,6 @@ def _secrets(key: str) -> list[str]:
     lines = os.environ.get("OPENAI_CUSTOM_HEADERS", "").splitlines()
     raw = [key, *(line.partition(":")[2].strip() for line in lines)]
     return sorted({text for text in raw if text == key or len(text) >= SHORTEST_SECRET} - {""}, key=len, reverse=True)
-
-
-@contextlib.contextmanager
-def _malformed():
-    """Raises _Passing, a transient error, if an answer cannot be read as a reply."""
-    try:
-        yield
-    except (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-        raise _Passing("malformed", f"no reply in the answer ({type(error).__name__}: {error})") from None
 
 
 def _explained(raw: bytes) -> tuple[str, str]:
