@@ -96,7 +96,8 @@ def main() -> int:
     ):
         progress = CollectionProgress(config, screen, len(jobs), partial(tracker.log, "rollouts"))
         done = index(jobs, config.run_dir, progress.add)
-        progress.known(len(done))
+        if done:
+            screen.say(f"{len(done)} of {len(jobs)} rollouts are there already")
         missing = [job for job in jobs if job.id not in done]
         for line in planned(config, len(missing)) if missing else ():
             screen.say(line)

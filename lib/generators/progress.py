@@ -36,17 +36,11 @@ class CollectionProgress:
         self.ended: Counter[str] = Counter()
         self.calls: Counter[str] = Counter()
         self.failures: Counter[str] = Counter()
-        self._known = 0
-
-    def known(self, count: int) -> None:
-        """Notes how many rows exist already."""
-        self._known = count
-        if count:
-            self.screen.say(f"{count} of {self.total} rollouts are there already")
 
     def start(self) -> None:
-        """Starts the clock, once the generator is ready."""
-        self._began = self._told = time.monotonic()
+        """Starts the clock, once the generator is ready; rows of before do not count for the rate."""
+        self._began, self._known = time.monotonic(), self.rows
+        self._told = self._began
 
     def done(self, row: dict[str, Any]) -> bool:
         """Counts a new row; returns True if progress was reported."""

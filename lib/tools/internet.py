@@ -34,7 +34,6 @@ PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "ddgs_proxy", "
 SEARCH = ProcessJob(
     "lib.tools.extraction:search", "ddgs", 8 << 30, 10, (*SYSTEM, *PROXIES, *(name.upper() for name in PROXIES))
 )
-KNOWN_HOSTS = 1000  # remembered with their last visits; then those not visited for a minute are forgotten
 RESULT = {"title": 300, "href": LONGEST_URL, "body": 2000}  # characters
 PRIVATE = {"arpa", "cluster", "corp", "home", "internal", "intranet", "invalid", "lan", "local", "localdomain",
            "localhost", "onion", "private", "svc", "test"}  # fmt: skip
@@ -160,11 +159,7 @@ class Internet:
     async def _wait_for_turn(self, host: str, most: int) -> None:
         """Waits until `host` has had fewer than `most` visits within a minute. Raises Failed if that takes too long."""
         now = asyncio.get_running_loop().time()
-        if host not in self._visits:
-            if len(self._visits) % KNOWN_HOSTS == KNOWN_HOSTS - 1:
-                self._visits = {name: when for name, when in self._visits.items() if when[-1] > now - 60}
-            self._visits[host] = deque(maxlen=most)
-        visits = self._visits[host]
+        visits = self._visits.setdefault(host, deque(maxlen=most))
         pause = max(0.0, visits[0] + 60 - now) if len(visits) == most else 0.0
         if pause >= self._settings.timeout_s:  # no "try again": this answer is recorded, and would be repeated
             raise Failed(f"rate limit: {most} requests a minute to {host}")

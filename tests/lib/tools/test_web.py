@@ -903,21 +903,6 @@ def test_a_host_is_asked_so_often_in_a_minute(world, monkeypatch):
     assert len(world.heads) == 4
 
 
-def test_hosts_of_the_past_are_forgotten(monkeypatch):
-    monkeypatch.setattr("lib.tools.internet.KNOWN_HOSTS", 10)
-
-    async def visit(web):
-        loop = asyncio.get_running_loop()
-        start = loop.time()
-        for n in range(100):
-            loop.time = lambda n=n: start + 10 * n
-            await web._source._wait_for_turn(f"{n}.example", 5)
-        del loop.time
-        return len(web._source._visits)
-
-    assert use(visit) <= 16
-
-
 def test_the_same_is_asked_once_and_failures_are_kept(world):
     world.pages["/lost"] = reply(b"", status="404 Not Found")
     memory = Memory()
