@@ -2,7 +2,6 @@
 
     python rl_train_gspo_selfplay.py --config configs/tiny_code.yaml            # on a laptop; see `make demo-selfplay`
     python rl_train_gspo_selfplay.py --config configs/selfplay_code.yaml --dry-run   # what would happen; trains nothing
-    python rl_train_gspo_selfplay.py --config configs/selfplay_code.yaml --ask 4     # what all say to 4 rows; as little
     python rl_train_gspo_selfplay.py --config configs/selfplay_code.yaml --smoke 8   # every part, in minutes
     python rl_train_gspo_selfplay.py --config configs/selfplay_code.yaml        # the run; add --resume to go on with it
     python rl_train_gspo_selfplay.py --config configs/selfplay_code.yaml --resume-adapter outputs/my-run/stage1
@@ -30,7 +29,7 @@ if __name__ == "__main__":
 import argparse
 
 import reward_function  # noqa: F401  registers rewards and extractors, yours too
-from lib.core.config import SelfPlayConfig, load, parse, positive, training_parser
+from lib.core.config import SelfPlayConfig, load, parse, training_parser
 from lib.core.errors import FINISHED, run_script
 from lib.rewards.judge import prepare
 from lib.run.directory import check_directory, discard
@@ -42,8 +41,7 @@ def main() -> int:
     args, config = command_line()
     prepare(config)
     from lib.generators.remote import check_keys
-    from lib.play.ask import ask  # torch is imported once the config is valid
-    from lib.play.gspo import GspoRun
+    from lib.play.gspo import GspoRun  # torch is imported once the config is valid
     from lib.play.preview import preview_selfplay
     from lib.rl.task import load_task
 
@@ -51,9 +49,6 @@ def main() -> int:
         preview_selfplay(config)
         return FINISHED
     check_keys(config)
-    if args.ask:
-        ask(load_task(config), args.ask, args.resume_adapter)
-        return FINISHED
     run = GspoRun(
         load_task(config), adapter=args.resume_adapter, resume=args.resume,
         allow_change=args.allow_config_change, profile=args.profile,
@@ -78,13 +73,11 @@ def main() -> int:
 
 def command_line() -> tuple[argparse.Namespace, SelfPlayConfig]:
     """Returns the options, and the config with overrides and --smoke applied. Raises ConfigError for any mistake."""
-    options = training_parser(__doc__)
-    options.add_argument("--ask", type=positive, metavar="N", help="show N rows as they are asked, answered and helped")
-    args = parse(options)
+    args = parse(training_parser(__doc__))
     config = load(SelfPlayConfig, args.config, args.overrides, args.smoke)
     if args.resume_adapter:
         args.resume_adapter = local_adapter(args.resume_adapter, "--resume-adapter")
-    if not (args.dry_run or args.ask):
+    if not args.dry_run:
         if args.smoke and not args.resume:
             discard(config, args.config, args.resume_adapter)
         check_directory(config, args.resume, args.allow_config_change)

@@ -140,11 +140,6 @@ def replies_of(folder: Path, process: int, section: str) -> Path:
     return folder / f"{section}_replies{f'_{process}' if process else ''}.jsonl"
 
 
-def remote_of(section: str, config: RLConfig, kept: Path, warn: Callable[[str], None]) -> Remote:
-    """Returns the server that a section of the config asks; its replies are kept in a file."""
-    return Remote(section, config.server_of(section), kept, warn)
-
-
 def _is_gone(outcome: Outcome) -> bool:
     """True if an outcome indicates that the server is down; a request refused for its content does not."""
     return isinstance(outcome, ReplyError) and outcome.kind != "refused"

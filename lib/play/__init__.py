@@ -6,5 +6,4 @@ scoreboard    counts of prompts solved by the policy, its opponent, both or neit
 loss          the loss that a config asks for, and warnings about it
 gspo          the steps of self-play: play, assist, credit, update, refresh
 preview       what a run would do, without training
-ask           some rows answered, helped and judged, without training
 """

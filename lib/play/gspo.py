@@ -13,7 +13,7 @@ import torch
 
 from lib.core.config import Eval, SelfPlayConfig
 from lib.core.errors import NumericError
-from lib.generators.remote import Remote, remote_of, replies_of, spent
+from lib.generators.remote import Remote, replies_of, spent
 from lib.generators.reply_cache import key_of
 from lib.play.loss import notes_on, policy_loss_of
 from lib.play.opponents import (
@@ -282,7 +282,7 @@ class GspoRun:
 
     def _remote(self, section: str) -> Remote:
         kept = replies_of(self.config.run_dir, self.accelerator.process_index, section)
-        return remote_of(section, self.config, kept, self.session.screen.warn)
+        return Remote(section, self.config.server_of(section), kept, self.session.screen.warn)
 
     # -- books
 

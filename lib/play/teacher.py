@@ -32,12 +32,6 @@ class Help:
     texts: list[dict[str, Any]] = field(default_factory=list)  # everything that the teacher wrote
     failures: list[tuple[str, Prompt]] = field(default_factory=list)
 
-    def add(self, other: "Help") -> None:
-        """Adds the results of others."""
-        self.counts.update(other.counts)
-        for name in ("hinted", "rows", "texts", "failures"):
-            getattr(self, name).extend(getattr(other, name))
-
 
 class Teacher:
     """Asks a server for help, and lets through what the rules of lib/rl/hints.py allow."""
@@ -49,31 +43,26 @@ class Teacher:
 
     def help(self, failed: list[Game], step: int) -> Help:
         """Returns hints for some of the prompts that the policy did not solve, and solutions of some."""
+        wishes = [(game, mode) for game in failed for mode in self._wishes(game, step)]
+        pending = self.remote.ask([self._request(game, mode, step) for game, mode in wishes])
         result = Help()
-        for part in self.asked([(game, mode) for game in failed for mode in self._wishes(game, step)], step):
-            result.add(part)
+        for (game, mode), outcome in zip(wishes, self.remote.answers(pending), strict=True):
+            self._take(game.group, mode, outcome, result)
         return result
 
-    def asked(self, wishes: list[tuple[Game, str]], step: int) -> list[Help]:
-        """Asks for each wish, a failed prompt and a mode (hint, critique or solve), and returns its results."""
-        pending = self.remote.ask([self._request(game, mode, step) for game, mode in wishes])
-        outcomes = zip(wishes, self.remote.answers(pending), strict=True)
-        return [self._taken(game.group, mode, outcome) for (game, mode), outcome in outcomes]
-
-    def _taken(self, group: Group, mode: str, outcome: Outcome) -> Help:
-        what, result = "solutions" if mode == "solve" else "hints", Help()
+    def _take(self, group: Group, mode: str, outcome: Outcome, result: Help) -> None:
+        what = "solutions" if mode == "solve" else "hints"
         result.counts[f"{what}_asked"] += 1
         if not isinstance(outcome, Reply):
             result.counts[f"{what}_failed"] += 1
             result.failures.append((str(outcome), group.prompt))
-            return result
+            return
         if mode == "solve":
             self._take_solution(group, outcome, result)
         else:
             self._take_hint(group, mode, outcome, result)
         if not outcome.finished:
             result.counts[f"{what}_cut_off"] += 1  # mostly while it was thinking: raise a budget
-        return result
 
     def keep(self, retries: list[Group], result: Help) -> None:
         """Counts the retries; those that are right become rows if the config collects them."""

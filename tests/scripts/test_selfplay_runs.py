@@ -7,7 +7,6 @@ import contextlib
 import json
 import os
 import random
-import re
 import shutil
 import signal
 import threading
@@ -30,7 +29,6 @@ from lib.core.config import Server
 from lib.generators.protocol import Reply, ReplyError, Request
 from lib.generators.remote import Remote
 from lib.generators.reply_cache import key_of, seed_of
-from lib.rl.curriculum import Sampler
 from lib.run.runlog import read_lines
 
 SCRIPT = Path(__file__).parents[2] / "rl_train_gspo_selfplay.py"
@@ -192,62 +190,6 @@ def test_going_back_restores_the_pool_of_snapshots(template, tmp_path):
     pools = [torch.load(run.dir / f"stage1/step_{step}/objects_0.bin")["opponent"]["pool"] for step in (2, 5, 6)]
     assert [[*pool] for pool in pools] == [[0, 2], [0, 2], [0, 2, 6]]
     assert all(map(torch.equal, pools[0][2], pools[1][2]))
-
-
-# -- rows that are shown, and no run
-
-
-def shown_rows(said: str) -> dict[int, str]:
-    """What was said about each row, by its number."""
-    parts = re.split(r"train row (\d+) of 24 ─+\n", said.partition("cost ──")[0])[1:]
-    return {int(number) - 1: text for number, text in zip(parts[::2], parts[1::2], strict=True)}
-
-
-def test_asking_shows_what_all_say_and_leaves_nothing_behind(template, tmp_path, url):
-    """The prompts of a run's first step, with a hint in each mode for every row."""
-    both = with_servers(url)
-    both["teacher"]["hint"] = {**HINT, "neither": 0.0, "opponent_only": 0.0, "modes": ["hint", "critique"]}
-    both["servers"]["rival"] |= {"prices": [1e6, 0]}
-    mine, seen = Run(template, tmp_path / "work", **both), len(notes(url.log))
-    said = mine.start("--ask", "3")
-    rows, asked = shown_rows(said), notes(url.log)[seen:]
-    assert len(rows) == 3 and len(asked) == 3 + 3 * 3  # an opponent's answer; a hint, a critique and a solution
-    assert list(rows) == Sampler(24, CONFIG["seed"]).take(3)
-    for text in rows.values():
-        prompt = r"\[prompt: 8 tokens\]\n<\|user\|>(2\d\+1\d)<\|im_end\|><\|assistant\|>\n\[policy: (\d) of 3 right; "
-        question, right = re.match(prompt, text).groups()
-        assert ("a run would not ask the teacher here" in text) == (right != "0")
-        assert re.search(r"\n\[opponent: (right|wrong), reward -?[\d.]+(, cut off)?\]\n", text)
-        for mode in ("hint", "critique"):
-            told = text.partition(f"\n[{mode}: the teacher says]\n")[2].partition("the teacher says]")[0]
-            dropped, retried = "[dropped: " in told, f"[{mode}, as the policy sees it: " in told
-            assert dropped != retried == ("[retries: " in told)
-            assert dropped or f"<|user|>{question} " in told
-        assert re.search(r"\[solve: the teacher says\]\n[^[]*\n\[which is (right|wrong)\]", text)
-    cost = said.partition("cost ──")[2]
-    read = int(re.search(r"opponent: 3 replies, (\d+) tokens read, \d+ written, cost (\d+)\.00", cost)[1])
-    assert f"cost {read}.00" in cost and "teacher: 9 replies" in cost
-    assert re.search(r"policy and opponent: [\d.]+ s for 3 rows", cost)
-    assert not (mine.folder / "runs").exists() and "nothing was trained, and nothing was written" in said
-    assert "[retries: " in said and "as the policy sees it" in said
-
-
-def test_asking_needs_no_server_and_leaves_a_run_as_it_is(template, tmp_path):
-    mine = Run(template, tmp_path / "work", **SNAPSHOTS)
-    mine.dir.mkdir(parents=True)
-    (mine.dir / "config.yaml").write_text("another: run\n")
-    said = mine.start("--ask", "99")
-    assert sorted(shown_rows(said)) == list(range(24)) and said.count("[opponent: ") == 24 and "[hint" not in said
-    assert [path.name for path in mine.dir.iterdir()] == ["config.yaml"]
-    assert "expected a whole number of at least 1" in mine.start("--ask", "0", code=2)
-
-
-def test_asking_a_server_that_refuses_ends_as_a_run_does(template, tmp_path, url):
-    mine = Run(template, tmp_path / "work", servers={"rival": endpoint(url, model="x")},
-               opponent={"server": "rival"})  # fmt: skip
-    mine.secrets["OUR_KEY"] = "wrong"
-    assert "error: servers.rival: " in mine.start("--ask", "2", code=6)
-    assert not (mine.folder / "runs").exists()
 
 
 # -- a server that goes, and comes again
