@@ -33,7 +33,7 @@ class Distiller:
     def __init__(self, config: RLConfig, policy: Policy, renderer: Any, judge: Judge):
         self.settings, self.most = config.distill, config.model.max_seq_length
         self.policy, self.renderer, self.judge = policy, renderer, judge
-        self.teacher = load_teacher(config, policy)
+        self.teacher = load_teacher(config.teacher_model, policy, renderer.tokenizer)
         shown = columns_of(self.settings.shown or "", "distill.shown")
         self._shows_sibling, self._shows_feedback = "sibling" in shown, "feedback" in shown
         self.hinted: dict[int, list[int]] = {}  # by number of a prompt: its ids with a hint, for the step to come

@@ -18,8 +18,8 @@ from lib.rl.feedback.contract import JudgedAnswer
 from lib.rl.plan import HeldOut, Remaining, Stage, amount, counted, stages_of, work_left, work_line, work_of_score
 from lib.rl.prompts import Prompt, Renderer
 from lib.rl.score import kl_weights
-from lib.rl.task import prepare
-from lib.rl.teachers import describe_teacher
+from lib.rl.task import load_data, load_prompts, prepared
+from lib.rl.teachers import describe_teacher, teacher_skeleton
 from lib.rl.tree import longest_prompts
 
 LENGTHS = 1000  # rows whose prompts are measured
@@ -57,16 +57,18 @@ def show(
 
     `stages` of a config over a number of rows; `load_of` as in `needs_of_run`.
     """
-    ready = prepare(config, lambda model, _: load_skeleton(model))
-    skeleton, prompts, train = ready.model, ready.prompts, ready.train
-    teacher = load_skeleton(config.teacher_model)[0] if config.teacher_model else None
-    lengths = [len(prompts.prompt(row).ids) for row in train[:LENGTHS]]
+    splits, judge = load_data(config)
+    skeleton, tokenizer = load_skeleton(config.model)
+    prompts = load_prompts(config, tokenizer)
+    ready = prepared(config, splits, judge, prompts)
+    teacher = teacher_skeleton(config.teacher_model, tokenizer) if config.teacher_model else None
+    train, lengths = ready.train, [len(ready.prompt_ids(row)) for row in ready.train[:LENGTHS]]
     left, held_out = work_left(stages(config, len(train)), config.eval), HeldOut(len(ready.test), len(ready.selection))
     size = _parameters(teacher or skeleton) / _parameters(skeleton)
     facts = RunFacts(config, prompts, train, lengths, left, held_out, size)
     needs = needs_of_run(skeleton, config, prompts, lengths, held_out.reported, load_of, teacher)
     texts: dict[str, Iterable[str]] = {
-        "data": [ready.splits.source, *ready.notes, *more_notes],
+        "data": [splits.source, *ready.notes, *more_notes],
         **{title: lines(facts) for title, lines in parts.items()},
         "memory, estimated": needs.lines(),
     }

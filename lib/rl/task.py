@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import torch
-from torch import nn
 
 from judge.parsing import unchanged
-from lib.core.config import Eval, Model, ScoreConfig, SelfPlayConfig
+from lib.core.config import ChatPrompts, Dataset, Eval, ScoreConfig, SelfPlayConfig
 from lib.core.errors import ConfigError
 from lib.core.registry import did_you_mean
 from lib.generators.engines import NATIVE, Engine, engine_of
@@ -24,7 +23,6 @@ from lib.rl.curriculum import easy_rows
 from lib.rl.feedback.choice import feedback_of
 from lib.rl.probe import probe, probe_adapters, readable
 from lib.rl.prompts import ChatRenderer, chat_columns, chat_of, columns_of, filled
-from lib.rl.teachers import check_teacher
 from lib.rl.tool_prompts import ToolRenderer
 from lib.rl.tree import Sampling
 from lib.text.chats import text_of
@@ -33,23 +31,20 @@ from lib.text.data import Splits, load_splits, parted
 BRACED = re.compile(r"(?<![\w{])\{(\w+)\}(?!\})")  # not the argument of \boxed{answer}
 PROBED_ROWS = 100  # the policy is probed with the longest of this many prompts
 TaskConfig = TypeVar("TaskConfig", ScoreConfig, SelfPlayConfig)
-RowsAndNotes = tuple[list[dict], list[dict], list[dict], list[str]]  # train, test, selection, and notes
 
 
 @dataclass(frozen=True)
-class Task(Generic[TaskConfig]):
-    """Everything that a script needs before the first token."""
+class Prepared(Generic[TaskConfig]):
+    """A config's data, judge and prompts: everything but the model."""
 
     config: TaskConfig
     splits: Splits
     judge: Judge
     prompts: Any  # CorrectionPrompts or ChatRenderer
-    policy: Policy
     train: list[dict]  # rows whose first prompt fits
     test: list[dict]  # held out, for evaluations to report
     selection: list[dict]  # held out, for training to select a checkpoint by
     notes: list[str]  # what was left out, and what attempt 2 sees; printed at start-up
-    engine: Engine = NATIVE  # samples what the policy writes
 
     @property
     def tokenizer(self) -> Any:
@@ -63,6 +58,14 @@ class Task(Generic[TaskConfig]):
     def fits(self, row: dict) -> bool:
         """True if a row's first prompt is within the budget."""
         return len(self.prompt_ids(row)) <= self.config.prompt_limit[1]
+
+
+@dataclass(frozen=True)
+class Task(Prepared[TaskConfig]):
+    """Everything that a script needs before the first token."""
+
+    policy: Policy
+    engine: Engine = NATIVE  # samples what the policy writes
 
     def sampling(
         self, temperature: float, *copies: int, budgets: tuple[int, ...] = (), by_base: float = 0.0,
@@ -86,85 +89,43 @@ class Task(Generic[TaskConfig]):
         )
 
 
-@dataclass(frozen=True)
-class Prepared:
-    """A config's data, judge, model without adapter, and prompts: what a dry run loads, too."""
-
-    splits: Splits
-    judge: Judge
-    model: nn.Module  # weights, or for a dry run the architecture alone
-    prompts: Any  # as in a Task, and so are the rows and notes
-    train: list[dict]
-    test: list[dict]
-    selection: list[dict]
-    notes: list[str]
-
-
-def prepare(
-    config: ScoreConfig | SelfPlayConfig, load_model: Callable[[Model, Splits], tuple[nn.Module, Any]]
-) -> Prepared:
-    """Loads data, judge, model and prompts, in this order, since mistakes in data are cheap. Raises ConfigError.
-
-    `load_model` returns the model and its tokenizer.
-    """
-    splits, judge = load_data(config)
-    check_teacher(config)
-    model, tokenizer = load_model(config.model, splits)
-    prompts = load_prompts(config, tokenizer)
-    return Prepared(splits, judge, model, prompts, *fitting(splits, prompts, config, judge))
-
-
 def load_task(config: TaskConfig, say: Callable[[str], None] = print) -> Task[TaskConfig]:
     """Returns the task of a config, with a policy whose adapter changes nothing yet. Raises ConfigError."""
-    backend = ""
-
-    def load_model(model: Model, splits: Splits) -> tuple[nn.Module, Any]:
-        nonlocal backend
-        backend = start_backend(model)
-        say(f"model {model.full_name} through {backend}, data {splits.source}")
-        if backend == "unsloth" and torch.cuda.is_available():
-            say("Unsloth compiles before the first step, one to three minutes, unless UNSLOTH_BLOCK_COMPILE=0 is set")
-        return load_base(model, backend)
-
-    ready = prepare(config, load_model)
-    adapted = attach(ready.model, config.model, backend, config.seed)
-    sharded = [shard(adapted, ready.model)] if config.model.sharded else []
-    with readable(ready.model, config.model.full_name):
-        policy = Policy(adapted, config.generation.temperature, backend)
+    splits, judge = load_data(config)
+    model, generation = config.model, config.generation
+    backend = start_backend(model)
+    say(f"model {model.full_name} through {backend}, data {splits.source}")
+    if backend == "unsloth" and torch.cuda.is_available():
+        say("Unsloth compiles before the first step, one to three minutes, unless UNSLOTH_BLOCK_COMPILE=0 is set")
+    base, tokenizer = load_base(model, backend)
+    ready = prepared(config, splits, judge, load_prompts(config, tokenizer))
+    adapted = attach(base, model, backend, config.seed)
+    if model.sharded:
+        ready.notes.append(shard(adapted, base))
+    with readable(base, model.full_name):
+        policy = Policy(adapted, generation.temperature, backend)
     policy.say_sampling(say)
-    longest = max((ready.prompts.prompt(row).ids for row in ready.train[:PROBED_ROWS]), key=len)
+    longest = max(map(ready.prompt_ids, ready.train[:PROBED_ROWS]), key=len)
     probe_adapters(policy, longest)
-    probe(policy, longest, ready.prompts.tokenizer.pad_token_id, config.model.full_name)
-    engine = engine_of(config.model, config.generation, policy, longest, say)
-    return Task(
-        config, ready.splits, ready.judge, ready.prompts, policy, ready.train, ready.test, ready.selection,
-        ready.notes + sharded, engine,
-    )  # fmt: skip
+    probe(policy, longest, tokenizer.pad_token_id, model.full_name)
+    return Task(**vars(ready), policy=policy, engine=engine_of(model, generation, policy, longest, say))
 
 
 def load_data(config: ScoreConfig | SelfPlayConfig) -> tuple[Splits, Judge]:
     """Loads rows and judge. Raises ConfigError for every mistake that shows without a model."""
-    return load_judge(config, load_rows(config))
-
-
-def load_rows(config: ScoreConfig | SelfPlayConfig) -> Splits:
-    """Loads the rows to train on and those held out. Raises ConfigError."""
-    prompts: Any = config.prompts
-    if isinstance(config, SelfPlayConfig):
-        return load_splits(config.dataset, chat_columns(prompts), lambda row: text_of(chat_of(row, prompts)))
-    return load_splits(
-        config.dataset, columns_of(prompts.user), lambda row: filled(prompts.user, row, "prompts.user")
-    )  # fmt: skip
-
-
-def load_judge(config: ScoreConfig | SelfPlayConfig, splits: Splits) -> tuple[Splits, Judge]:
-    """Returns the rows that can be judged, and their judge. Raises ConfigError, also for unfilled templates."""
-    compares = isinstance(config, ScoreConfig)
-    judge, splits = judge_of_rows(config.reward, splits, config.dataset.target_field, compares=compares)
+    dataset, compares = config.dataset, isinstance(config, ScoreConfig)
+    judge, splits = judge_of_rows(config.reward, load_rows(dataset, config.prompts), dataset.target_field, compares)
     _check_templates(config, set(splits.train[0]))
     if isinstance(config, ScoreConfig) and config.prompts.feedback == "tests":
         check_public(splits.train + splits.test, splits.train_places + splits.test_places)
     return splits, judge
+
+
+def load_rows(dataset: Dataset, prompts: Any) -> Splits:
+    """Loads the rows to train on and those held out, which ask something else. Raises ConfigError."""
+    if isinstance(prompts, ChatPrompts):
+        return load_splits(dataset, chat_columns(prompts), lambda row: text_of(chat_of(row, prompts)))
+    return load_splits(dataset, columns_of(prompts.user), lambda row: filled(prompts.user, row, "prompts.user"))
 
 
 def _check_templates(config: ScoreConfig | SelfPlayConfig, columns: set[str]) -> None:
@@ -221,10 +182,10 @@ def load_prompts(config: ScoreConfig | SelfPlayConfig, tokenizer: Any) -> Correc
     return prompts
 
 
-def fitting(
-    splits: Splits, prompts: CorrectionPrompts | ChatRenderer, config: ScoreConfig | SelfPlayConfig, judge: Judge
-) -> RowsAndNotes:
-    """Returns the rows of a task, those with first prompts within the budget, and the notes on them."""
+def prepared(
+    config: ScoreConfig | SelfPlayConfig, splits: Splits, judge: Judge, prompts: CorrectionPrompts | ChatRenderer
+) -> Prepared:
+    """Returns the rows with first prompts within the budget, and the notes on them. Raises ConfigError."""
     (key, limit), settings = config.prompt_limit, config.eval
     offered = splits.train, splits.test[slice(*settings.within(len(splits.test)))]
     train, test = ([row for row in rows if len(prompts.prompt(row).ids) <= limit] for rows in offered)
@@ -255,8 +216,8 @@ def fitting(
     rows, places = splits.train + splits.test, splits.train_places + splits.test_places
     contents = ([message.get("content") for message in prompts.messages(row)] for row in rows)
     texts = ([text for text in content if isinstance(text, str)] for content in contents)
-    outside_notes = prompts.outside.notes(zip(places, texts, strict=True))
-    return train, test, selection, [*notes, *prompts.notes(rows), *outside_notes]
+    notes += [*prompts.notes(rows), *prompts.outside.notes(zip(places, texts, strict=True))]
+    return Prepared(config, splits, judge, prompts, train, test, selection, notes)
 
 
 def _repeated(rows: list[dict], prompts: CorrectionPrompts | ChatRenderer, judge: Judge) -> list[str]:

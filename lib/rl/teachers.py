@@ -5,8 +5,10 @@ Each knows the policy's tokens by the policy's ids: a teacher with other tokens 
 
 from typing import Any
 
+from torch import nn
+
 from engine import TeacherStates
-from lib.core.config import Distill, Model, RLConfig
+from lib.core.config import Distill, Model
 from lib.core.errors import ConfigError
 from lib.model.loading import load_base, load_skeleton
 from lib.model.policy import Inputs, Policy
@@ -53,18 +55,18 @@ OTHERWISE = "take a teacher of the policy's family, or learn from its texts (col
 AnyTeacher = ModelTeacher | InitialPolicy
 
 
-def load_teacher(config: RLConfig, policy: Policy) -> AnyTeacher:
-    """Loads the teacher of a config. Raises ConfigError."""
-    if config.teacher_model:
-        return ModelTeacher(config.teacher_model, policy)
+def load_teacher(settings: Model | None, policy: Policy, tokenizer: Any) -> AnyTeacher:
+    """Loads the second model of `distill`, or takes the initial policy. Raises ConfigError as `teacher_skeleton`."""
+    if settings and teacher_skeleton(settings, tokenizer):
+        return ModelTeacher(settings, policy)
     return InitialPolicy(policy)
 
 
-def check_teacher(config: RLConfig) -> None:
-    """Raises ConfigError for what keeps a teacher from teaching, where it shows without weights."""
-    if config.teacher_model:
-        (_, ours), (_, theirs) = load_skeleton(config.model), load_skeleton(config.teacher_model)
-        refuse_other_tokens(ours, theirs, config.teacher_model.name)
+def teacher_skeleton(settings: Model, tokenizer: Any) -> nn.Module:
+    """Returns the teacher's architecture, without weights. Raises ConfigError if its tokens are not the policy's."""
+    skeleton, theirs = load_skeleton(settings)
+    refuse_other_tokens(tokenizer, theirs, settings.name)
+    return skeleton
 
 
 def refuse_other_tokens(ours: Any, theirs: Any, name: str) -> None:

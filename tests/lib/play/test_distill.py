@@ -17,6 +17,7 @@ from test_selfplay import folder as folder
 from lib.core.config import FromScratch, ScoreConfig, SelfPlayConfig, load
 from lib.core.errors import ConfigError
 from lib.model.scratch import build
+from lib.play.gspo import GspoRun
 from lib.play.preview import preview_selfplay
 from lib.rl.score import ScoreRun
 from lib.rl.task import load_task
@@ -234,14 +235,16 @@ def test_hints_are_read_by_the_teacher_beside_the_failed_answers(folder):
 # -- who cannot teach
 
 
-def test_other_tokens_are_refused_before_any_weights(folder, tiny, teacher, monkeypatch):
+def test_other_tokens_are_refused_before_the_teacher_is_loaded(folder, tiny, teacher, monkeypatch):
     scratch = FromScratch(**{**SCRATCH, "characters": SCRATCH["characters"][::-1]})
     for part in build(scratch, TEMPLATE, seed=0):
         part.save_pretrained("other")
     config = load(SelfPlayConfig, Path("tiny.yaml"), ["distill.model.name=other"])
-    monkeypatch.setattr("lib.rl.task.load_base", lambda *_: pytest.fail("weights were loaded"))
-    with pytest.raises(ConfigError, match=r"distill.model: 'other' has another tokenizer: .* of the policy's .* token"):
-        load_task(config, say=lambda text: None)
+    monkeypatch.setattr("lib.rl.teachers.load_base", lambda *_: pytest.fail("weights were loaded"))
+    told = r"distill.model: 'other' has another tokenizer: .* of the policy's .* token"
+    for start in (preview_selfplay, lambda config: GspoRun(load_task(config, say=lambda text: None))):
+        with pytest.raises(ConfigError, match=told):
+            start(config)
     refuse_other_tokens(tiny[1], tiny[1], "the same")
 
 
