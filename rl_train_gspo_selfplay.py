@@ -14,8 +14,7 @@ Paper: Zheng et al., "Group Sequence Policy Optimization", arXiv 2507.18071. Dep
   2. An opponent's answer to a prompt is counted, or makes a game of each answer (`opponent.use`); it may also say
      which prompts come next (`curriculum.weighting`).
   3. Where the policy failed, a teacher may hint (`teacher.hint`); what the policy then writes is a group of its own,
-     under the hinted prompt, or under the plain one with an importance weight, or it is data for SFT. No reward is
-     credited to tokens that did not earn it.
+     under the hinted prompt, or data for SFT. No reward is credited to tokens that did not earn it.
 
 Exit codes: 0 finished, 2 config or data, 3 numbers, 4 memory, 5 sandbox, 6 a server that refuses, 7 a reward that
 raises, 8 another process has ended, 74 disk, 130 Ctrl-C and 143 SIGTERM after a checkpoint.

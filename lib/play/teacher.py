@@ -115,8 +115,7 @@ class Teacher:
             if len(hinted.ids) + self.config.generation.most_tokens > self.config.model.max_seq_length:
                 dropped = "too_long"
             else:
-                trained = prompt.ids if self.settings.hint.train == "off_policy" else None
-                result.hinted.append(replace(hinted, trained_ids=trained, hint=cleaned.text, plain=prompt.messages))
+                result.hinted.append(replace(hinted, hint=cleaned.text, plain=prompt.messages))
         result.counts[f"hints_dropped_{dropped}" if dropped else "hints_used"] += 1
         row = {"text": reply.text, "hint": None if dropped else cleaned.text, "dropped": dropped or None}
         result.texts.append({"who": "teacher", "mode": mode, "prompt": prompt.question, **row})

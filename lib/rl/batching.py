@@ -59,7 +59,7 @@ def sequences(
 
     def add(node: Node, spans: tuple[Span, ...]) -> None:
         """Adds the sequences of a group and of all that follow it; the first one trains `spans` of its prompt too."""
-        prompt, alone = node.group.trained_ids, []
+        prompt, alone = node.group.prompt.ids, []
         for number, answer in zip(node.numbers, node.group.answers, strict=True):
             ids, after = answer.completion.ids, following.get(number)
             span = (Span(ids, len(prompt) - 1, len(prompt), number),) if is_learned(number) else ()

@@ -29,7 +29,6 @@ class Credit:
     tree: torch.Tensor  # index of its tree
     turn: torch.Tensor  # of the policy in its chat, from 1
     length: torch.Tensor  # tokens
-    off_policy: torch.Tensor  # bool: sampled under a different prompt from the one it is trained under
     counts: torch.Tensor  # bool: in the loss, that is judged, not masked, and written by the policy now
     advantage: torch.Tensor
     kl_weight: torch.Tensor  # of the KL in the loss
@@ -72,8 +71,8 @@ class Credit:
         return [number for node in part for number in node.numbers if self.learned[number]]
 
     def needs_gradient(self, part: list[Node]) -> bool:
-        """True if a minibatch must have a gradient: from an advantage that no importance weight can bring to zero."""
-        return bool(((self.advantage != 0) & ~self.off_policy)[self.learned_in(part)].any())
+        """True if a minibatch must have a gradient: from an advantage."""
+        return bool((self.advantage != 0)[self.learned_in(part)].any())
 
 
 def is_counted(answer: Answer, mask_truncated: bool) -> bool:
@@ -268,7 +267,6 @@ def credit_of(
         tree=column((node.tree for node, _ in answers), torch.long),
         turn=turn,
         length=column((len(completion.ids) for _, completion in answers), torch.long),
-        off_policy=column((node.group.prompt.trained_ids is not None for node, _ in answers), torch.bool),
         counts=column(counts, torch.bool),
         advantage=column(advantage),
         kl_weight=column((0.0, *kl_weights))[turn],

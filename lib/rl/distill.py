@@ -67,12 +67,11 @@ class Distiller:
         feedback = self._feedback([entry for entry in chosen if entry[0].is_attempt])
         self._answers, self._before, self._differ = {}, {}, set()
         for node, number, answer in chosen:
-            prompt_ids = node.group.trained_ids
             before = self._context(node, answer, roots[node.tree], nodes, feedback.get(number, ""))
             if before is None or len(before) + len(answer.completion.ids) > self.most:
                 continue
             self._answers[number], self._before[number] = answer.completion.ids, before
-            if before != prompt_ids:
+            if before != node.group.prompt.ids:
                 self._differ.add(number)
         self.hinted = {}
         self.wanted, self.distilled = len(chosen), len(self._before)
@@ -98,7 +97,7 @@ class Distiller:
         In place of the tree's first prompt it reads another one; what follows in the policy's prompt, such as an
         earlier attempt, it reads as the policy did.
         """
-        ids, first, prompt = node.group.trained_ids, root.group.trained_ids, root.group.prompt
+        ids, first, prompt = node.group.prompt.ids, root.group.prompt.ids, root.group.prompt
         is_hinted = prompt.number in self.hinted and not prompt.hint
         if self.settings.shown is None and not is_hinted:
             return ids if self.settings.model else None

@@ -23,8 +23,7 @@ from lib.run.distributed import collect, total
 
 MAX_LOG_RATIO = 20.0  # exp(20) = 5e8; anything beyond would only overflow
 SUMS = (
-    "loss", "entropy", "sampler_gap", "sampled", "clipped_low", "clipped_high", "tokens",
-    "distill_kl", "by_teacher",
+    "loss", "entropy", "sampler_gap", "clipped_low", "clipped_high", "tokens", "distill_kl", "by_teacher",
 )  # then KL by turn  # fmt: skip
 
 
@@ -172,7 +171,7 @@ class Numbers:
         summed, by_turn = dict(zip(SUMS, values, strict=False)), values[len(SUMS) :]
         means = {
             "entropy": (summed["entropy"], summed["tokens"]),
-            "sampler_gap": (summed["sampler_gap"], summed["sampled"]),
+            "sampler_gap": (summed["sampler_gap"], summed["tokens"]),
             "distill_kl": (summed["distill_kl"], summed["by_teacher"]),
         }
         if objective.kind.ratio != "none":
@@ -206,7 +205,8 @@ def loss_of(
     old = logp.detach() if old_logp is None else old_logp
     advantage, sampled = credit.advantage[answer], credit.sampled_logp[places]
     values, stopped = policy_loss(kind, logp, old, advantage, answer)
-    values = values * _corrections(objective.correction, old, sampled, credit.off_policy[answer], answer)
+    if settings := objective.correction:
+        values = values * sampler_weights(settings.level, settings.cap, old, sampled, answer)
     if ref_logp is not None:
         kl = kl_per_token(objective.kl, logp, ref_logp, exact, old)
     loss = (credit.weight[answer] * (values + credit.kl_weight[answer] * kl)).sum()
@@ -229,11 +229,11 @@ def _numbers(
 ) -> Numbers:  # fmt: skip
     """Returns the sums of a micro-batch; all but `loss` are by token, (N,)."""
     answer = batch.answer
-    importance, turn, ours = credit.importance[answer], credit.turn[answer], ~credit.off_policy[answer]
+    importance, turn = credit.importance[answer], credit.turn[answer]
     above = log_ratio > 0 if objective.kind.ratio == "weight" else credit.advantage[answer] > 0
     sums = [
-        loss, (entropy * importance).sum(), (gap.abs() * importance)[ours].sum(), importance[ours].sum(),
-        (stopped & ~above).sum(), (stopped & above).sum(), importance.sum(),
+        loss, (entropy * importance).sum(), (gap.abs() * importance).sum(), (stopped & ~above).sum(),
+        (stopped & above).sum(), importance.sum(),
     ]  # fmt: skip
     by_teacher = importance * (credit.teacher_weight[answer] != 0)
     sums += [0 * gap.sum() if teacher_kl is None else (by_teacher * teacher_kl).sum(), by_teacher.sum()]
@@ -267,15 +267,3 @@ def kl_in_reward(
         sums.index_add_(0, batch.answer, kl_per_token("k1_in_reward", logp, ref_logp))
     betas = [kl_weights[node.turn - 1] for node in step_nodes for _ in node.numbers]
     return [beta * value for beta, value in zip(betas, sums.tolist(), strict=True)]
-
-
-def _corrections(
-    correction: SamplerCorrection | None, old: torch.Tensor, sampled: torch.Tensor, off_policy: torch.Tensor,
-    answer: torch.Tensor,
-) -> torch.Tensor | float:  # fmt: skip
-    """Returns importance weights of tokens sampled by another engine or under another prompt; 1 for the rest."""
-    if correction is None and not off_policy.any():
-        return 1.0
-    settings = correction or SamplerCorrection()
-    weights = sampler_weights(settings.level, settings.cap, old, sampled, answer)
-    return weights if correction else torch.where(off_policy, weights, 1.0)

@@ -41,7 +41,6 @@ class Prompt:
     review: Review | None = None  # it asks for a review of the attempt before, and for no attempt
     continues: bool = False  # the ids start with the earlier prompt and its answer as sampled
     cut: bool = False  # the middle of the earlier answer was left out to fit the budget
-    trained_ids: list[int] | None = None  # the prompt under which the answers are trained, if it is another one
     hint: str = ""  # what a teacher added to the prompt
     plain: list[dict[str, Any]] | None = None  # the messages without the hint
     feedback: str = ""  # the user's message after the earlier answer; "" where it is the same after every answer

@@ -60,11 +60,6 @@ class Group:
     is_context: bool = False  # the reference model, or an earlier policy, wrote the answers: never trained
 
     @property
-    def trained_ids(self) -> list[int]:
-        """Returns the ids of the prompt under which the answers are trained."""
-        return self.prompt.ids if self.prompt.trained_ids is None else self.prompt.trained_ids
-
-    @property
     def role(self) -> str:
         """Returns the role of the answers: attempts, or reviews of one."""
         return role_of(self.prompt.review)

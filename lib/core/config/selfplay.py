@@ -85,11 +85,10 @@ class Hint(Section):
     neither: Fraction = 0.15
     # probability of asking for a hint if the whole group failed and so did the opponent, or the request to it
     opponent_only: Fraction = 0.1  # the same probability if the whole group failed but the opponent did not
-    train: Literal["on_policy", "off_policy", "collect", "distill"] = "collect"
+    train: Literal["on_policy", "collect", "distill"] = "collect"
     # what becomes of the retries, as many as train.group_size. on_policy: trained as a group, under the hinted prompt;
-    # off_policy: trained under the plain prompt, with a truncated importance weight; collect: right ones are saved to
-    # sft.jsonl. distill: there are none; the teacher of `distill` reads the hint and teaches the policy its first,
-    # failed answers
+    # collect: right ones are saved to sft.jsonl. distill: there are none; the teacher of `distill` reads the hint and
+    # teaches the policy its first, failed answers
     modes: list[Literal["hint", "critique"]] = Field(default=["hint"], min_length=1)
     # which requests are used (hint_request, critique_request); one mode is drawn for each prompt
     hint_request: str = HINT_REQUEST  # what the teacher is asked for a hint

@@ -48,7 +48,6 @@ from lib.rl.credit import group_advantages
 from lib.rl.curriculum import Sampler, WeightedSampler
 from lib.rl.evaluation import Answers, selected, summarise
 from lib.rl.log_rows import brief
-from lib.rl.losses import _corrections
 from lib.rl.prompts import ChatRenderer, Prompt, question_of
 from lib.rl.step import TokenLogps
 from lib.rl.task import load_task
@@ -409,10 +408,10 @@ def test_branches_and_texts_of_their_own_score_alike(make_policy):
     policy, dice, groups, trained = make_policy(moved=0.3), random.Random(0), [], []
     number = 0
     for _ in range(4):
-        prompt, other = ([dice.randrange(4, 34) for _ in range(dice.randint(2, 9))] for _ in range(2))
+        prompt = [dice.randrange(4, 34) for _ in range(dice.randint(2, 9))]
         ids = [[dice.randrange(4, 34) for _ in range(dice.randint(1, 6))] for _ in range(4)]
         answers = [Answer(Completion(own, [0.0] * len(own), True), "", score(0)) for own in ids]
-        groups.append(Group(Prompt({}, prompt, "", trained_ids=other if len(groups) == 2 else None), answers))
+        groups.append(Group(Prompt({}, prompt, ""), answers))
         trained += [number + i for i in range(4) if dice.random() < 0.8]
         number += 4
     assert 0 < len(trained) < number
@@ -425,12 +424,11 @@ def test_branches_and_texts_of_their_own_score_alike(make_policy):
             for place, token, logp in zip(batch.answer.tolist(), batch.token.tolist(), logps, strict=True):
                 assert scores.setdefault(place, {}).setdefault(token, logp) == logp
         found.append(scores)
-    assert groups[2].trained_ids == groups[2].prompt.trained_ids
     for scores in found:
         assert sorted(scores) == trained
         for place, own in scores.items():
             group = groups[place // 4]
-            expected = policy(after(group.trained_ids, group.answers[place % 4].completion.ids))[0]
+            expected = policy(after(group.prompt.ids, group.answers[place % 4].completion.ids))[0]
             assert [own[token] for token in range(len(expected))] == pytest.approx(expected.tolist(), abs=1e-5)
 
 
@@ -637,26 +635,6 @@ def test_a_retry_is_trained_where_it_was_written_and_nothing_else_is(folder):
         row = run.update(played, credit)
         assert row["sampler_gap"] < 1e-4 and not torch.equal(weights(run), before)
         assert board.assisted["hints_used"] == 4 and board.assisted["retries"] == 16 and board.total == 0
-
-
-def test_a_retry_under_the_plain_prompt_has_a_truncated_weight(folder):
-    """As if `more` nats of every token had been gained since: without them, few ratios reach the cap."""
-    with opened(*TEACHER, *ALWAYS, "teacher.hint.train=off_policy", moved=0.1) as run:
-        _, retries, credit = helped(run, "add a bad bag.")
-        assert credit.off_policy.tolist() == [False] * 16 + [True] * 16
-        found = []
-        batches = [batch for part in credit.parts for batch in run.step.batches(part, credit.learned.__getitem__)]
-        for batch, more in itertools.product(batches, (0.0, 1.0)):
-            places, answer = credit.tokens_of(batch), batch.answer
-            old, sampled = run.policy(batch.inputs)[0].detach() + more, credit.sampled_logp[places]
-            weight = _corrections(None, old, sampled, credit.off_policy[answer], answer)
-            for number in answer.unique().tolist():
-                completion = answers_of(retries)[number - 16].completion
-                plain = after(run.task.prompts.prompt(retries[number // 4 - 4].prompt.row).ids, completion.ids)
-                gained = run.policy(plain)[0].detach() + more - torch.tensor(completion.logps)
-                found.append(min(gained.sum().exp().item(), 2))
-                assert weight[answer == number].tolist() == pytest.approx([found[-1]] * len(gained), rel=1e-3)
-        assert min(found) < 1 and max(found) == 2
 
 
 def test_collected_retries_are_data_and_no_more(folder):

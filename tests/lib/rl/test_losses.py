@@ -354,7 +354,7 @@ def credit_by_hand(turn, advantage, weight, kl_weight):
     count = len(turn)
     return Credit(
         nodes=[], tree=torch.arange(count), turn=torch.tensor(turn), length=torch.ones(count, dtype=torch.long),
-        off_policy=torch.zeros(count, dtype=torch.bool), counts=torch.ones(count, dtype=torch.bool),
+        counts=torch.ones(count, dtype=torch.bool),
         advantage=torch.tensor(advantage), kl_weight=torch.tensor(kl_weight), weight=torch.tensor(weight),
         teacher_weight=torch.zeros(count), importance=torch.ones(count),
         in_means=torch.ones(count, dtype=torch.bool), sampled_logp=torch.zeros(count), parts=[],
