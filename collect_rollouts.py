@@ -88,7 +88,8 @@ def main() -> int:
     prepare(config, screen.say)
     jobs, judge = load_jobs(config, screen)
     if args.dry_run:
-        return show_plan(config, jobs, screen)
+        show_plan(config, jobs, screen)
+        return FINISHED
     with (
         RunLog(config.run_dir, args.resume, streams=STREAMS) as log,
         Interrupts() as interrupts,
@@ -179,28 +180,19 @@ def planned(config: CollectConfig, rollouts: int) -> Iterator[str]:
         yield f"that would cost at most {server.cost(0, most * rollouts):.2f}, prompts not counted"
 
 
-def show_plan(config: CollectConfig, jobs: list[RolloutJob], screen: Screen) -> int:
-    """Prints what would be asked, without asking; returns the exit code."""
+def show_plan(config: CollectConfig, jobs: list[RolloutJob], screen: Screen) -> None:
+    """Prints what would be asked, without asking, and the first prompt: as a local model reads it, or as it is sent."""
     for line in planned(config, len(jobs)):
         screen.say(line)
     if config.selection.only_matches:
         screen.say(f"{SELECTED} will have right answers only; select.only_matches=false keeps wrong ones too")
-    show_prompt(config, jobs[0].messages, screen)
-    return FINISHED
-
-
-def show_prompt(config: CollectConfig, messages: list[dict[str, Any]], screen: Screen) -> None:
-    """Prints the first prompt: for a local model as its chat template renders it, otherwise as it is sent."""
     template = None
     if config.model:
         from lib.generators.local import load_template
 
-        try:
-            template = load_template(config)
-        except ConfigError as error:
-            screen.warn(f"the prompt is shown without the chat template: {error}")
+        template = load_template(config)
     loop = make_loop(None, config.sampling, Toolbox(config.tools, None), template)
-    messages = loop.prompt(messages)
+    messages = loop.prompt(jobs[0].messages)
     if template:
         screen.say(f"the first prompt, as the chat template writes it:\n{template.render(messages, loop.schemas())}")
         return
@@ -243,12 +235,8 @@ async def collect(
                     return
                 await run_job(job, config, loop, verdict, log, progress)
 
-        await all_of(work() for _ in range(at_once(config)))
-
-
-def at_once(config: CollectConfig) -> int:
-    """Returns the number of open rollouts: twice what the model takes, since others wait for a tool or the judge."""
-    return 2 * (config.remote.max_concurrency if config.remote else config.generation.batch_size)
+        at_once = config.remote.max_concurrency if config.remote else config.generation.batch_size
+        await all_of(work() for _ in range(2 * at_once))  # twice, since others wait for a tool or the judge
 
 
 @contextlib.asynccontextmanager

@@ -219,11 +219,6 @@ def where_to_start(
         checkpoints.log.rewind({})
         return None, False
     run_dir = checkpoints.run_dir
-    if any(run_dir.glob("checkpoints/checkpoint-*")):
-        raise ConfigError(
-            f"{run_dir}/checkpoints: an earlier version wrote these, and this one cannot resume from them: finish the "
-            "run with that version, or start over under another run_name=..."
-        )
     done = checkpoints.step_of_result(run_dir / "final")
     if done is not None and done >= steps and resume is True:
         screen.say("this run is finished: nothing is left to do")

@@ -92,7 +92,7 @@ class GspoRun:
         stage = stage_of(config, len(task.train))
         self.session = session = Session(task, [stage], self.measure, **options)
         self.accelerator, self.progress, self.step = session.accelerator, session.progress, session.step
-        self.steps, self.loss = stage.steps, policy_loss_of(config)
+        self.steps, self.loss = stage.steps, policy_loss_of(train)
         reads_reference = train.beta > 0 and train.kl != "k1_in_reward"
         turns = ("", *(f"turn{number}" for number in range(2, len(config.budgets) + 1)))
         self.objective = Objective(
@@ -112,7 +112,7 @@ class GspoRun:
         if config.opponent or config.teacher:
             self.hooks.append(self._write_scoreboard)
         self.hooks += log_hooks(session)
-        for note in notes_on(config):
+        for note in notes_on(train):
             session.screen.say(note)
 
     @contextlib.contextmanager
@@ -263,8 +263,6 @@ class GspoRun:
         """Ends the run: evaluates, saves the last checkpoint, and the adapter in `stage1/`."""
         if self.progress.stage > 1:
             self.session.screen.say("this run is finished: nothing is left to do")
-            if self.progress.step < self.steps:
-                self.session.screen.warn("a finished run is not made longer: start another one with --resume-adapter")
             return
         self.session.finish("after_training")
 
@@ -299,7 +297,10 @@ class GspoRun:
         for outcome, row in collect(rows, self.accelerator):
             if self.frontier.is_new(key_of(outcome, row)):
                 self.session.log.write(f"frontier/{outcome}", row)
-        self._log_unsolved([game.group for game in games if game.outcome])
+        unsolved = [game.group for game in games if game.outcome]
+        texts = [self.task.prompts.judged(group.answers[0].text) for group in unsolved]
+        reasons = zip(unsolved, self.task.judge.explain(texts, [group.prompt.row for group in unsolved]), strict=True)
+        self._log_failures([("solved by nobody", group.prompt, {"failed": why}) for group, why in reasons if why])
 
     def _texts(
         self, games: list[Game], opponent: ServerOpponent | SnapshotOpponent | None, notes: Notes = NO_NOTES
@@ -310,12 +311,6 @@ class GspoRun:
     def _log_texts(self, when: str, texts: list[dict[str, Any]], **how: float | str) -> None:
         where = {"when": when, "stage": 1, "step": self.progress.step + (when == "train"), **how}
         self.session.keep_texts([where | row for row in texts])
-
-    def _log_unsolved(self, groups: list[Group]) -> None:
-        """Logs the reward's explanation for the first answer to each prompt that the policy did not solve."""
-        texts = [self.task.prompts.judged(group.answers[0].text) for group in groups]
-        reasons = zip(groups, self.task.judge.explain(texts, [group.prompt.row for group in groups]), strict=True)
-        self._log_failures([("solved by nobody", group.prompt, {"failed": why}) for group, why in reasons if why])
 
     def _log_failures(self, failures: list[tuple[str, Prompt, dict[str, Any]]]) -> None:
         rows = [{"why": why, "prompt": prompt.question, **more} for why, prompt, more in failures]

@@ -2,22 +2,20 @@
 
 from collections.abc import Iterator
 
-from lib.core.config import SelfPlayConfig
+from lib.core.config import GspoTrain
 from lib.rl.losses import POLICY_LOSSES, PolicyLoss
 
 
-def policy_loss_of(config: SelfPlayConfig) -> PolicyLoss:
+def policy_loss_of(train: GspoTrain) -> PolicyLoss:
     """Returns the policy loss, with the config's changes to it."""
-    train = config.train
     return POLICY_LOSSES[train.loss].but(clip=train.clip, advantage=train.advantage, length_norm=train.length_norm)
 
 
-def notes_on(config: SelfPlayConfig) -> Iterator[str]:
+def notes_on(train: GspoTrain) -> Iterator[str]:
     """Yields a note on each setting that does not do what its name promises."""
-    train, loss = config.train, policy_loss_of(config)
-    updates = train.minibatches * train.passes
+    loss = policy_loss_of(train)
     low, high = loss.clip
-    if updates == 1:
+    if train.minibatches * train.passes == 1:
         yield (
             f"one optimizer step per batch of answers: every ratio is 1, nothing is ever clipped, and {train.loss} is "
             "a plain policy gradient here; train.minibatches of 2 or more, or train.passes, make it what it is"

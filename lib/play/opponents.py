@@ -61,7 +61,7 @@ class Game:
     @property
     def outcome(self) -> str | None:
         """Returns `neither` or `opponent_only` if no answer of the group is right; else None, or if none was judged."""
-        if any(self.group.matches) or self.pass_rate is None:
+        if any(self.group.matches) or not any(answer.verdict.scored for answer in self.group.answers):
             return None
         return "opponent_only" if self.opponent.is_right else "neither"
 
@@ -70,12 +70,6 @@ class Game:
         """True if the policy's first answer and the opponent's are right; None where that could not be judged."""
         first = self.group.answers[0].verdict
         return (first.match if first.scored else None), self.opponent.is_right
-
-    @property
-    def pass_rate(self) -> float | None:
-        """Returns the rate of right answers among those judged; None where none was."""
-        judged = sum(answer.verdict.scored for answer in self.group.answers)
-        return sum(self.group.matches) / judged if judged else None
 
 
 def game_score(mine: Verdict, theirs: Verdict) -> float:

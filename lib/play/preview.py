@@ -15,7 +15,7 @@ from lib.rl.prompts import filled, with_last_content
 def preview_selfplay(config: SelfPlayConfig) -> None:
     """Prints the same for self-play; sends no request to a server."""
     parts = {"one example": _example, "plan": _plan}
-    show(config, lambda config, rows: [stage_of(config, rows)], load_of_groups, parts, notes_on(config))
+    show(config, lambda config, rows: [stage_of(config, rows)], load_of_groups, parts, notes_on(config.train))
 
 
 def _example(facts: RunFacts) -> Iterator[str]:
@@ -34,7 +34,8 @@ def _example(facts: RunFacts) -> Iterator[str]:
 
 
 def _plan(facts: RunFacts) -> Iterator[str]:
-    config, train, loss = facts.config, facts.config.train, policy_loss_of(facts.config)
+    config, train = facts.config, facts.config.train
+    loss = policy_loss_of(train)
     yield work_line(work_of_selfplay(config, facts.work_left, facts.held_out, len(facts.rows)))
     yield f"evaluation before and after training: {evaluated(config.eval, facts.held_out)}"
     yield (

@@ -14,7 +14,8 @@ from typing import Any
 from engine import Completion
 from lib.core.config import Generation, Prompts
 from lib.core.errors import ConfigError
-from lib.rl.feedback.contract import Feedback, JudgedAnswer
+from lib.rl.feedback.choice import feedback_of
+from lib.rl.feedback.contract import JudgedAnswer
 from lib.rl.prompts import NOT_DRAWN, Choice, Prompt, Renderer, continued
 from lib.rl.reviews import RIGHT, Review, review_of
 
@@ -25,22 +26,18 @@ THINK_BLOCK = re.compile(r"\A(?:(?!<think>).)*</think>|<think>.*?(?:</think>|$)"
 class CorrectionPrompts(Renderer):
     """Renders rows with one tokenizer. Raises ConfigError at construction if the two prompts cannot work."""
 
-    def __init__(
-        self, tokenizer: Any, prompts: Prompts, limits: Generation, template_kwargs: dict | None = None,
-        feedback: Feedback | None = None, stop: str = "never",
-    ):  # fmt: skip
-        """Without `feedback`, all attempts after the first are asked for by `prompts.self_correction`."""
+    def __init__(self, tokenizer: Any, prompts: Prompts, limits: Generation, template_kwargs: dict | None = None):
         super().__init__(tokenizer, template_kwargs or {}, prompts)
-        self.feedback, self.stop, self.limits = feedback, stop, limits
-        self.reads_verdicts = feedback is not None or stop != "never"
+        self.feedback, self.stop, self.limits = feedback_of(prompts), prompts.stop, limits
+        self.reads_verdicts = self.feedback is not None or self.stop != "never"
         texts = {name: getattr(prompts, name) for name in ("system", "user", "self_correction")}
         self.outside.refuse_controls({f"prompts.{name}": text for name, text in texts.items()})
         self.retry_ids = self.between(prompts.self_correction)
         self.longest_retry = len(self.retry_ids)  # most tokens between an answer and the next one
-        if feedback is not None and prompts.reviewed_by:  # the message is known, and must not be cut
+        if self.feedback and prompts.reviewed_by:  # the message is known, and must not be cut
             self.outside.refuse_controls({"prompts.self.ask": prompts.self.ask})
-            self.longest_retry = max(self.longest_retry, len(self.between(feedback.ask)))
-        elif feedback is not None:
+            self.longest_retry = max(self.longest_retry, len(self.between(self.feedback.ask)))
+        elif self.feedback:
             self.longest_retry += prompts.feedback_tokens
         room = limits.max_prompt_length_attempt2 - limits.max_prompt_length_attempt1 - self.longest_retry
         if room < 1:
@@ -81,7 +78,7 @@ class CorrectionPrompts(Renderer):
 
     def _review(self, answer: JudgedAnswer) -> Review | None:
         """Returns the review that follows an attempt; None where an attempt follows."""
-        is_reviewed = self.feedback is not None and self.prompts.reviewed_by and answer.prompt.review is None
+        is_reviewed = self.feedback and self.prompts.reviewed_by and answer.prompt.review is None
         return review_of(self.prompts, answer.verdict) if is_reviewed else None
 
     def reworded(self, prompt: Prompt, text: str) -> list[int]:
@@ -129,7 +126,7 @@ class CorrectionPrompts(Renderer):
     def _most(self, turn: int) -> int:
         """Returns the most tokens of the prompt of a turn; each adds an answer and an instruction."""
         limits, between = self.limits, turn - 2
-        reviews = (between + 1) // 2 if self.feedback is not None and self.prompts.reviewed_by else 0
+        reviews = (between + 1) // 2 if self.feedback and self.prompts.reviewed_by else 0
         answers = reviews * self.prompts.self.max_new_tokens + (between - reviews) * limits.max_new_tokens_attempt2
         return limits.max_prompt_length_attempt2 + answers + between * self.longest_retry
 

@@ -182,9 +182,6 @@ def continued(prompt: Prompt, completion: "Completion", between: list[int]) -> l
 class ChatRenderer(Renderer):
     """Renders chats as the token ids that a model reads before it answers, once."""
 
-    def __init__(self, tokenizer: Any, template_kwargs: dict[str, Any], prompts: ChatPrompts | None = None):
-        super().__init__(tokenizer, template_kwargs, prompts or ChatPrompts())
-
     def ids(self, messages: list[dict[str, Any]]) -> list[int]:
         """Returns token ids, with control tokens of the template alone. Raises ConfigError if it refuses the chat."""
         return self._encode(self._render(self.outside.harmless(messages)))

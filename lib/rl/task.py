@@ -20,7 +20,6 @@ from lib.rewards.programs import check_public
 from lib.rewards.routing import judge_of_rows
 from lib.rl.corrections import CorrectionPrompts
 from lib.rl.curriculum import easy_rows
-from lib.rl.feedback.choice import feedback_of
 from lib.rl.probe import probe, probe_adapters, readable
 from lib.rl.prompts import ChatRenderer, chat_columns, chat_of, columns_of, filled
 from lib.rl.tool_prompts import ToolRenderer
@@ -163,8 +162,7 @@ def load_prompts(config: ScoreConfig | SelfPlayConfig, tokenizer: Any) -> Correc
     """Returns the renderer of a config's rows as prompts. Raises ConfigError if the prompts cannot work."""
     kwargs = config.model.chat_template_kwargs
     if isinstance(config, ScoreConfig):
-        feedback, stop = feedback_of(config.prompts), config.prompts.stop
-        prompts = CorrectionPrompts(tokenizer, config.prompts, config.generation, kwargs, feedback, stop)
+        prompts = CorrectionPrompts(tokenizer, config.prompts, config.generation, kwargs)
         longest = prompts.longest_chat(max(len(config.budgets), len(config.eval_budgets)))
         if longest > config.model.max_seq_length:
             raise ConfigError(

@@ -220,49 +220,44 @@ def sample(
         turns |= {path: turn(path) for path in roots if path not in base_roots}
         requests = {path: request for path, request in turns.items() if request}
         completions |= sampling.engine.generate(policy, requests, decoding, follow)
-    verdicts: dict[TreePath, tuple[str, Verdict]] = {}
+    judged: dict[TreePath, JudgedAnswer] = {}
     for length in count(2):
         level = sorted(path for path in completions if len(path) == length)
         if not level:
             break
-        verdicts |= _judged_level(judge, renderer, {path: (prompt_at[path[:-1]], completions[path]) for path in level})
+        judged |= _judged_level(judge, renderer, {path: (prompt_at[path[:-1]], completions[path]) for path in level})
         followed = [path for path in level if renderer.reads_verdicts and sampling.follows(path)]
         if followed:
-            answers = [JudgedAnswer(prompt_at[path[:-1]], completions[path], *verdicts[path]) for path in followed]
-            turns_after = map(next_turn, followed, renderer.after(answers))
+            turns_after = map(next_turn, followed, renderer.after([judged[path] for path in followed]))
             requests = {path: request for path, request in zip(followed, turns_after, strict=True) if request}
             with memory_explained(decoding):
                 completions |= sampling.engine.generate(policy, requests, decoding, follow)
-    groups = _groups(prompt_at, completions, verdicts)
+    groups = _groups(prompt_at, judged)
     return [Group(groups[root].prompt, groups[root].answers, root in base_roots) for root in roots]
 
 
-def _groups(
-    prompt_at: dict[TreePath, Prompt],
-    completions: dict[TreePath, Completion],
-    verdicts: dict[TreePath, tuple[str, Verdict]],
-) -> dict[TreePath, Group]:
+def _groups(prompt_at: dict[TreePath, Prompt], judged: dict[TreePath, JudgedAnswer]) -> dict[TreePath, Group]:
     """Returns the group that answers each prompt, by its path."""
     groups: dict[TreePath, Group] = {}
     for path in sorted(prompt_at, key=lambda path: (-len(path), path)):  # what follows an answer comes before it
-        copies = takewhile(completions.__contains__, ((*path, copy) for copy in count()))
-        groups[path] = Group(prompt_at[path], [Answer(completions[at], *verdicts[at], groups.get(at)) for at in copies])
+        answers = takewhile(judged.__contains__, ((*path, copy) for copy in count()))
+        groups[path] = Group(prompt_at[path], [Answer(*judged[at][1:], groups.get(at)) for at in answers])
     return groups
 
 
 def _judged_level(
     judge: Judge, renderer: Renderer, level: dict[TreePath, tuple[Prompt, Completion]]
-) -> dict[TreePath, tuple[str, Verdict]]:
-    """Returns the texts of a level with their verdicts: the judge's of attempts, the attempt's of reviews."""
+) -> dict[TreePath, JudgedAnswer]:
+    """Returns the answers of a level with their verdicts: the judge's of attempts, the attempt's of reviews."""
     texts = {path: renderer.text(completion) for path, (_, completion) in level.items()}
     attempts = [path for path, (prompt, _) in level.items() if prompt.review is None]
     prompts, finished = [level[path][0] for path in attempts], [level[path][1].finished for path in attempts]
     judged = texts_with_verdicts(judge, [renderer.judged(texts[path]) for path in attempts], prompts, finished)
-    verdicts = {path: (texts[path], verdict) for path, (_, verdict) in zip(attempts, judged, strict=True)}
+    verdicts = {path: verdict for path, (_, verdict) in zip(attempts, judged, strict=True)}
     for path, (prompt, completion) in level.items():
         if prompt.review:
-            verdicts[path] = texts[path], prompt.review.verdict(completion, texts[path])
-    return verdicts
+            verdicts[path] = prompt.review.verdict(completion, texts[path])
+    return {path: JudgedAnswer(*answer, texts[path], verdicts[path]) for path, answer in level.items()}
 
 
 def texts_with_verdicts(

@@ -475,9 +475,8 @@ def test_a_dry_run_shows_what_the_template_of_a_local_model_adds(task, talker):
         (tool, "<|system|>You can use tools. End every message with exactly one JSON object,"),
     ):
         assert f"the first prompt, as the chat template writes it:\n{prompt}" in mine.run("--dry-run", *options)
-    told = mine.run("--dry-run", "model.name=nowhere")
-    assert "WARNING: the prompt is shown without the chat template" in told and "  user: What is 0?" in told
-    assert "selected.jsonl will have right answers only" in told
+    assert "error: model.name: 'nowhere' could not be loaded" in mine.run("--dry-run", "model.name=nowhere", code=2)
+    assert "selected.jsonl will have right answers only" in mine.run("--dry-run")
     assert "right answers alone" not in mine.run("--dry-run", "select.only_matches=false")
 
 

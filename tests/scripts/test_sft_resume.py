@@ -389,12 +389,6 @@ def test_a_full_disk_ends_with_74(mine, straight, place):
     mine.same_as(straight)
 
 
-def test_what_an_earlier_version_saved_is_not_overwritten(straight, tmp_path):
-    mine = Run(straight.folder, tmp_path / "work")
-    (mine.dir / "checkpoints/checkpoint-4").mkdir(parents=True)
-    assert "an earlier version wrote these" in mine.start("--resume", code=2)
-
-
 # -- several processes
 
 

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from engine import Completion
-from lib.core.config import FromScratch
+from lib.core.config import ChatPrompts, FromScratch
 from lib.core.errors import ConfigError
 from lib.model.scratch import build, build_tokenizer, refuse_unknown
 from lib.rl.prompts import ChatRenderer
@@ -37,7 +37,7 @@ def test_tags_survive_where_turn_markers_are_skipped():
 
 def test_who_judges_a_text_sees_every_special_token_but_its_end():
     tokenizer = build_tokenizer(settings(), TEMPLATE)
-    renderer = ChatRenderer(tokenizer, {})
+    renderer = ChatRenderer(tokenizer, {}, ChatPrompts())
     ids = tokenizer("<think>1</think>2<|user|>3<|im_end|>")["input_ids"]
     assert renderer.text(Completion(ids, [0.0] * len(ids), finished=True)) == "<think>1</think>2<|user|>3"
 

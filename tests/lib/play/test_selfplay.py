@@ -24,7 +24,7 @@ from scipy.stats import binomtest
 
 from data.builders import write_rows
 from engine import Completion
-from lib.core.config import Opponent, SelfPlayConfig, Server, Weighting, dump, load
+from lib.core.config import ChatPrompts, Opponent, SelfPlayConfig, Server, Weighting, dump, load
 from lib.core.errors import ConfigError
 from lib.core.registry import Judged, register_reward
 from lib.core.stats import wilson
@@ -717,11 +717,11 @@ def test_a_smoke_run_of_a_sound_config_is_sound(folder, examples):
 
 def test_thinking_is_switched_or_refused(tokenizer, monkeypatch):
     with pytest.raises(ConfigError, match=r"generation\.thinking\.enabled: the chat template writes the same"):
-        ChatRenderer(tokenizer, {}).switch_thinking(True)
-    ChatRenderer(tokenizer, {}).switch_thinking(False)  # nothing is to be disabled
+        ChatRenderer(tokenizer, {}, ChatPrompts()).switch_thinking(True)
+    ChatRenderer(tokenizer, {}, ChatPrompts()).switch_thinking(False)  # nothing is to be disabled
     monkeypatch.setattr(tokenizer, "chat_template", "{% if enable_thinking %}<think>{% endif %}1")
     for enabled, expected in ((True, ["<think>", "1"]), (False, ["1"])):
-        prompts = ChatRenderer(tokenizer, {})
+        prompts = ChatRenderer(tokenizer, {}, ChatPrompts())
         prompts.switch_thinking(enabled)
         ids = prompts.ids([{"role": "user", "content": "x"}])
         assert tokenizer.convert_ids_to_tokens(ids) == expected
@@ -747,7 +747,7 @@ def test_a_system_prompt_stands_before_chats_without_one(folder):
 
 def test_notes_tell_what_settings_come_to(folder):
     def notes(*overrides):
-        return list(notes_on(load(SelfPlayConfig, Path("tiny.yaml"), list(overrides))))
+        return list(notes_on(load(SelfPlayConfig, Path("tiny.yaml"), list(overrides)).train))
 
     assert notes() == [] == notes("train.loss=grpo", "train.clip=[0.2, 0.2]")
     assert (
@@ -777,9 +777,9 @@ def test_a_group_that_nobody_judged_is_no_failure(folder):
     with opened() as run:
         answers = [Answer(completion, "", score(0.0, scored=False)) for _ in range(4)]
         lost = Game(Group(*asked_of(run, 1), answers), OpponentAnswer("x", score(1.0, match=True)))
-        assert (lost.outcome, lost.pass_rate) == (None, None)
-        mixed = Game(Group(lost.group.prompt, [Answer(completion, "", score(1.0, match=True)), *answers[1:]]))
-        assert mixed.pass_rate == 1.0
+        assert lost.outcome is None
+        mixed = Game(Group(lost.group.prompt, [Answer(completion, "", score(0.0)), *answers[1:]]))
+        assert mixed.outcome == "neither"
 
 
 def test_a_row_that_has_dates_can_be_kept(folder):

@@ -28,7 +28,7 @@ from lib.rewards.judge import Verdict
 from lib.rewards.programs import check_public, first_failures
 from lib.rl.corrections import CorrectionPrompts
 from lib.rl.evaluation import answers_of
-from lib.rl.feedback.choice import KINDS, feedback_of
+from lib.rl.feedback.choice import KINDS
 from lib.rl.feedback.contract import JudgedAnswer
 from lib.rl.prompts import PLACEHOLDER
 from lib.rl.task import load_data
@@ -54,7 +54,7 @@ RIGHT, WRONG = "def f(x): return x + 1", "def f(x): return 2 * x"
 
 def prompts_of(kind, **settings):
     prompts = Prompts(user="{question}", self_correction="Again!", feedback=kind, **settings)
-    return CorrectionPrompts(build_tokenizer(SCRATCH, CHATML), prompts, LIMITS, feedback=feedback_of(prompts))
+    return CorrectionPrompts(build_tokenizer(SCRATCH, CHATML), prompts, LIMITS)
 
 
 def written(prompts, text, row=ROW, **verdict):
@@ -233,7 +233,7 @@ def test_feedback_changes_no_first_attempt_and_is_scored_as_it_was_sampled(make_
     def trees_of(kind):
         settings = Prompts(user="{question}", self_correction="R", feedback=kind, feedback_tokens=16,
                            verdict={"right": "a", "wrong": "b {self_correction}"})  # fmt: skip
-        prompts = CorrectionPrompts(tokenizer, settings, limits, feedback=feedback_of(settings))
+        prompts = CorrectionPrompts(tokenizer, settings, limits)
         asked = [prompts.prompt(row) for row in rows]
         return sample(policy, prompts, asked, judge, sampling, torch.Generator().manual_seed(3)), prompts
 

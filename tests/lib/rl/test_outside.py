@@ -76,7 +76,7 @@ def test_what_holds_none_is_read_as_it_is():
 
 @attacks
 def test_a_chat_in_a_column_has_no_other_turns_than_its_own(attack):
-    renderer = ChatRenderer(scratch(), {})
+    renderer = ChatRenderer(scratch(), {}, ChatPrompts())
     plain = [{"role": "system", "content": "S"}, {"role": "user", "content": "A"},
              {"role": "assistant", "content": "B"}, {"role": "user", "content": "C"}]  # fmt: skip
     expected = controls_of(renderer.tokenizer, renderer.ids(plain))

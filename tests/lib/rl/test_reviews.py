@@ -22,7 +22,6 @@ from lib.rl.batching import micro_batches, sequences
 from lib.rl.corrections import CorrectionPrompts
 from lib.rl.credit import advantages_of, credit_of, peers_of, scaled_by_role
 from lib.rl.evaluation import answers_of, summarise
-from lib.rl.feedback.choice import feedback_of
 from lib.rl.prompts import Prompt
 from lib.rl.recipes.choice import recipe_of
 from lib.rl.recipes.contract import StepAnswers
@@ -92,7 +91,7 @@ def test_a_tree_with_reviews_is_scored_as_it_was_sampled(make_policy, tokenizer,
     def trees_of(stop, copies=(3, 2, 1, 1, 1), budgets=(6, 4, 6, 4, 6), **more):
         own = {"feedback": "self", "self": {"ask": "a", "max_new_tokens": 4}, **more}
         settings = Prompts(user="{question}", self_correction="R", stop=stop, **own)
-        prompts = CorrectionPrompts(tokenizer, settings, limits, feedback=feedback_of(settings), stop=stop)
+        prompts = CorrectionPrompts(tokenizer, settings, limits)
         sampling = Sampling(1.0, budgets, copies, frozenset({tokenizer.eos_token_id}), tokenizer.pad_token_id)
         asked = [prompts.prompt(row) for row in rows]
         return sample(policy, prompts, asked, judge, sampling, torch.Generator().manual_seed(3)), prompts
