@@ -19,15 +19,15 @@ from lib.play.loss import notes_on, policy_loss_of
 from lib.play.opponents import (
     EVALUATION,
     Game,
+    OpponentAnswer,
     ServerOpponent,
     SnapshotOpponent,
     describe,
     group_numbers,
     opponent_text,
-    play,
     played_reward,
 )
-from lib.play.scoreboard import FRONTIER, Frontier, Scoreboard
+from lib.play.scoreboard import FRONTIER, Scoreboard
 from lib.play.teacher import Teacher
 from lib.rl.checks import form_of
 from lib.rl.credit import (
@@ -95,10 +95,12 @@ class GspoRun:
         self.steps, self.loss = stage.steps, policy_loss_of(train)
         reads_reference = train.beta > 0 and train.kl != "k1_in_reward"
         turns = ("", *(f"turn{number}" for number in range(2, len(config.budgets) + 1)))
+        self.distiller = Distiller(config, self.policy, task.prompts, task.judge) if config.distill else None
         self.objective = Objective(
-            self.loss, train.kl, reads_reference=reads_reference, turns=turns, correction=train.sampler_correction
-        )
-        self.scoreboard, self.frontier = Scoreboard(), Frontier()
+            self.loss, train.kl, reads_reference=reads_reference, turns=turns, correction=train.sampler_correction,
+            distiller=self.distiller,
+        )  # fmt: skip
+        self.scoreboard = Scoreboard()
         self.curriculum = Curriculum(config.curriculum, task.train, config.seed)
         self.sampling = task.sampling(self.policy.temperature, train.group_size)
         opponent = config.opponent
@@ -107,7 +109,6 @@ class GspoRun:
             sampling = task.sampling(opponent.temperature, 1)
             self.opponent = SnapshotOpponent(config, self.policy, task.prompts, sampling, self.task.judge)
         self.teacher: Teacher | None = None
-        self.distiller = Distiller(config, self.policy, task.prompts, task.judge) if config.distill else None
         self.hooks: list[Hook] = [self._keep_step, self._note_outcomes, self._measure_step]
         if config.opponent or config.teacher:
             self.hooks.append(self._write_scoreboard)
@@ -119,7 +120,7 @@ class GspoRun:
     def open(self) -> Iterator[Session]:
         """Opens the run directory, with signal handlers, and the servers, until the context ends."""
         config = self.config
-        moving = {"scoreboard": self.scoreboard, "frontier": self.frontier, "sampler": self.curriculum}
+        moving = {"scoreboard": self.scoreboard, "sampler": self.curriculum}
         if isinstance(self.opponent, SnapshotOpponent):
             moving["opponent"] = self.opponent
         if self.distiller:
@@ -154,8 +155,7 @@ class GspoRun:
 
         def answer(drawn: list[Choice], first: int) -> list[Game]:
             prompts = [task.prompts.prompt(task.train[choice.row], choice.row, choice) for choice in drawn]
-            how, generator = (self.policy, task.prompts, prompts, task.judge, sampling), self.session.generator
-            return play(*how, generator, self.opponent, step, first=first)
+            return self._games(prompts, self.opponent, step, sampling, self.session.generator, first)
 
         def have_signal(games: list[Game]) -> list[bool]:
             return [len(set(trained_rewards(game, self.config))) > 1 for game in games]
@@ -164,6 +164,16 @@ class GspoRun:
         games = self.curriculum.draw(step, train.batch_size, rounds, self.accelerator, answer, have_signal)
         self._book(games)
         return games
+
+    def _games(
+        self, prompts: list[Prompt], opponent: ServerOpponent | SnapshotOpponent | None, step: int, *how: Any
+    ) -> list[Game]:
+        """Returns the policy's answers, sampled as `how` says, and the opponent's, which a server writes meanwhile."""
+        task = self.task
+        begun: Any = opponent.begin(prompts, step) if opponent else None
+        groups = sample(self.policy, task.prompts, prompts, task.judge, *how)
+        answers = opponent.end(begun, prompts) if opponent else [OpponentAnswer()] * len(prompts)
+        return [Game(*pair) for pair in zip(groups, answers, strict=True)]
 
     def assist(self, games: list[Game]) -> list[Group]:
         """Samples the policy's retries under a teacher's hints where it failed; returns the groups to be trained.
@@ -222,7 +232,7 @@ class GspoRun:
         """Takes the optimizer steps on a step's answers, and calls the hooks. Returns their row of metrics.jsonl."""
         rate = learning_rate(self.config.optimizer, self.progress.step, self.steps)
         try:
-            updates = self.step.learn(credit, self.objective, rate, self.config.train.passes, self.distiller)
+            updates = self.step.learn(credit, self.objective, rate, self.config.train.passes)
         except Exception as error:
             # the texts may tell the cause; of several processes only this error comes to all, and they write together
             if isinstance(error, NumericError) or self.accelerator.num_processes == 1:
@@ -247,10 +257,8 @@ class GspoRun:
         samples = settings.samples_per_prompt
         sampling = task.sampling(settings.temperature, samples)
 
-        def answer(rows: list[dict], generator: torch.Generator, *how: Any) -> list[Game]:
-            prompts = [task.prompts.prompt(row) for row in rows]
-            arguments = self.policy, task.prompts, prompts, task.judge, sampling
-            return play(*arguments, generator, opponent, EVALUATION, *how)
+        def answer(rows: list[dict], *how: Any) -> list[Game]:
+            return self._games([task.prompts.prompt(row) for row in rows], opponent, EVALUATION, sampling, *how)
 
         most = samples * len(self.config.budgets)
         games = in_parts(answer, rows, settings.seed, self.policy.device, self.accelerator, most, on_progress)
@@ -295,7 +303,8 @@ class GspoRun:
         decided = [game for game in games if game.opponent.verdict or not self.opponent]
         rows = [(game.outcome, game.group.prompt.row) for game in decided if game.outcome]
         for outcome, row in collect(rows, self.accelerator):
-            if self.frontier.is_new(key_of(outcome, row)):
+            if (key := key_of(outcome, row)) not in self.scoreboard.frontier:
+                self.scoreboard.frontier[key] = True
                 self.session.log.write(f"frontier/{outcome}", row)
         unsolved = [game.group for game in games if game.outcome]
         texts = [self.task.prompts.judged(group.answers[0].text) for group in unsolved]

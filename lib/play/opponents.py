@@ -7,14 +7,11 @@ a filter of prompts), or the choice of prompts (curriculum.weighting).
 """
 
 import random
-from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import pstdev
 from typing import Any
-
-import torch
 
 from engine import Turn
 from lib.core.config import Opponent, SelfPlayConfig, Snapshots
@@ -25,7 +22,7 @@ from lib.generators.reply_cache import key_of, seed_of
 from lib.model.policy import Policy
 from lib.rewards.judge import Judge, Verdict
 from lib.rl.prompts import ChatRenderer, Prompt
-from lib.rl.tree import Group, Sampling, memory_explained, sample, texts_with_verdicts
+from lib.rl.tree import Group, Sampling, memory_explained, texts_with_verdicts
 
 EVALUATION = -1  # in place of a step
 EQUAL = 1e-9  # rewards that differ by less are a tie
@@ -192,18 +189,6 @@ class SnapshotOpponent:
         self.pool, self.alphas, self.said = state["pool"], state["alphas"], state["answers"]
 
 
-def play(
-    policy: Policy, renderer: ChatRenderer, prompts: list[Prompt], judge: Judge, sampling: Sampling,
-    generator: torch.Generator, opponent: ServerOpponent | SnapshotOpponent | None, step: int,
-    on_written: Callable[[], None] = lambda: None, first: int = 0,
-) -> list[Game]:  # fmt: skip
-    """Returns the policy's answers, with `on_written` and `first` as in `sample`, and the opponent's with them."""
-    begun: Any = opponent.begin(prompts, step) if opponent else None
-    groups = sample(policy, renderer, prompts, judge, sampling, generator, on_written, first)
-    answers = opponent.end(begun, prompts) if opponent else [OpponentAnswer()] * len(prompts)
-    return [Game(*pair) for pair in zip(groups, answers, strict=True)]
-
-
 def _opponent_answers(answers: list[tuple[str, bool]], prompts: list[Prompt], judge: Judge) -> list[OpponentAnswer]:
     """Judges texts, each with whether it ended."""
     texts, finished = [text for text, _ in answers], [is_finished for _, is_finished in answers]
@@ -224,10 +209,7 @@ def describe(config: SelfPlayConfig) -> str:
         who = f"snapshots of the policy, one every {opponent.snapshots.every_steps} steps"
     else:
         who = "the initial policy"
-    use = {
-        "scoreboard": "counted only",
-        "win": f"games weigh {opponent.weight:g} of the reward",
-    }[opponent.use]
+    use = f"games weigh {opponent.weight:g} of the reward" if opponent.use == "win" else "counted only"
     return f"opponent: {who}; {use}"
 
 

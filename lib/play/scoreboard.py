@@ -36,6 +36,7 @@ class Scoreboard:
     assisted: dict[str, int] = dataclasses.field(default_factory=dict)  # outcomes of hints, retries and solutions
     chosen: int = 0  # games whose prompt a curriculum chose
     by_prompt: dict[str, list[int]] = dataclasses.field(default_factory=dict)  # [wins, losses, first game: 1, 0 or -1]
+    frontier: dict[str, bool] = dataclasses.field(default_factory=dict)  # keys of the rows in the frontier files
 
     def record(self, games: Sequence[tuple[str, bool | None, bool | None]], step: int, chosen: bool = False) -> None:
         """Counts the games of a step, each a prompt's key and whether the policy and the opponent were right.
@@ -138,22 +139,3 @@ class Scoreboard:
         """Sets every field."""
         for name, value in state.items():
             setattr(self, name, value)
-
-
-class Frontier:
-    """Remembers which rows are in the frontier files, each once per outcome. Part of the train state."""
-
-    def __init__(self) -> None:
-        self._keys: dict[str, None] = {}
-
-    def is_new(self, key: str) -> bool:
-        """True if a key is new, and remembers it."""
-        return key not in self._keys and self._keys.setdefault(key) is None
-
-    def state_dict(self) -> dict[str, Any]:
-        """Returns the keys, in their order."""
-        return {"keys": list(self._keys)}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Sets the keys."""
-        self._keys = dict.fromkeys(state["keys"])

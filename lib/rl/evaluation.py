@@ -91,7 +91,7 @@ def evaluate(
 
 
 def in_parts(
-    answer: Callable[[list[Question], torch.Generator, Callable[[], None], int], list[Result]],
+    answer: Callable[[list[Question], torch.Generator, int, Callable[[], None]], list[Result]],
     rows: list[Question],
     seed: int,
     device: torch.device,
@@ -101,7 +101,7 @@ def in_parts(
 ) -> list[Result]:
     """Returns the results of `answer` on this process's share of the rows, called with ROWS_AT_ONCE rows at a time.
 
-    `answer` gets the place of its first row among all rows, and calls the argument before it after each of a row's
+    `answer` gets the place of its first row among all rows, and calls its last argument after each of a row's
     `per_row` completions, so that `on_progress` receives the number of finished rows. Every part has a generator of its
     own, in the same state: an evaluation never changes the random state of training, and what is drawn for a row
     depends on its place alone. Raises Left if a signal has asked the run to stop and it may be left here.
@@ -118,7 +118,7 @@ def in_parts(
         for start in range(0, len(local_rows), ROWS_AT_ONCE):
             give_way()
             generator = torch.Generator(device).manual_seed(seed)
-            results += answer(local_rows[start : start + ROWS_AT_ONCE], generator, on_completion, first + start)
+            results += answer(local_rows[start : start + ROWS_AT_ONCE], generator, first + start, on_completion)
     except Left:
         is_left = True
     if highest(int(is_left), accelerator):  # all processes leave together: the next step is collective

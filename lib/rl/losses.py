@@ -151,6 +151,7 @@ class Objective:
     turns: tuple[str, ...] = ("",)  # of a path in the tree, by name
     reads_reference: bool = True  # computes the KL, even where it has no weight in the loss
     correction: SamplerCorrection | None = None  # for tokens that another engine sampled
+    distiller: Distiller | None = None  # adds teacher weight * KL to its teacher
 
 
 @dataclass
@@ -184,12 +185,12 @@ class Numbers:
 
 def loss_of(
     policy: Policy, batch: MicroBatch, credit: Credit, objective: Objective, old_logp: torch.Tensor | None = None,
-    forward: torch.nn.Module | None = None, distiller: Distiller | None = None,
+    forward: torch.nn.Module | None = None,
 ) -> tuple[torch.Tensor, Numbers, torch.Tensor]:  # fmt: skip
     """Returns the loss of a micro-batch, a sum over its N tokens; numbers for the log; and log-probs, detached (N,).
 
     The loss is weight * (policy loss + KL weight * KL), token by token: eq. 3 and 4 of SCoRe (arXiv 2409.12917), eq. 5
-    of GSPO (arXiv 2507.18071); with a `distiller`, plus teacher weight * KL to its teacher. `old_logp` (N,) are the
+    of GSPO (arXiv 2507.18071); with a distiller, plus teacher weight * KL to its teacher. `old_logp` (N,) are the
     log-probs before the first optimizer step on these answers, None in that step. `forward`: the policy wrapped for
     several processes.
     """
@@ -199,7 +200,7 @@ def loss_of(
         with phase("reference"):
             ref_logp, ref_hidden = policy.reference(batch.inputs)
     places = credit.tokens_of(batch)
-    teacher = distiller.says(batch) if distiller else None
+    teacher = objective.distiller.says(batch) if objective.distiller else None
     needed = ref_hidden if objective.kl == "exact" else None
     logp, entropy, exact, teacher_kl = (forward or policy)(batch.inputs, needed, teacher)
     old = logp.detach() if old_logp is None else old_logp

@@ -68,10 +68,11 @@ class ScoreRun:
         if train.followed == train.revisions_per_attempt == 1 and train.baseline == "leave_one_out":
             note = "the one revision in a tree is compared with no other: later attempts have no advantage, only a KL"
             session.screen.warn(note)
-        self.objective = Objective(
-            POLICY_LOSSES["score"], train.kl, turns=tuple(config.turns), correction=train.sampler_correction
-        )
         self.distiller = Distiller(config, self.policy, task.prompts, task.judge) if config.distill else None
+        self.objective = Objective(
+            POLICY_LOSSES["score"], train.kl, turns=tuple(config.turns), correction=train.sampler_correction,
+            distiller=self.distiller,
+        )  # fmt: skip
         steps = [self._note_outcomes, self._measure_step, self._keep_step]
         self.hooks: list[Hook] = [*steps, *log_hooks(session)]
         self.progress.stage = next((stage.number for stage in self.stages if stage.number >= start_stage), OVER)
@@ -140,7 +141,7 @@ class ScoreRun:
     def update(self, stage: Stage, trees: list[Group], credit: Credit) -> dict:
         """Takes one optimizer step on the trees, and calls the hooks. Returns its row of metrics.jsonl."""
         rate = learning_rate(self.config.optimizer, self.progress.step, stage.steps)
-        updates = self.step.learn(credit, self.objective, rate, distiller=self.distiller)
+        updates = self.step.learn(credit, self.objective, rate)
         row = self.session.count_step() | updates_in_one(updates)
         betas = kl_weights(self.config.train, stage.number, len(self.config.turns))
         row |= {f"beta_{turn}": beta for turn, beta in zip(self.config.turns, betas, strict=True)}

@@ -15,7 +15,6 @@ from lib.core.errors import ConfigError, NumericError, OutOfMemory, is_out_of_me
 from lib.model.policy import Policy
 from lib.rl.batching import MicroBatch, evened, micro_batches, sequences
 from lib.rl.credit import Credit
-from lib.rl.distill import Distiller
 from lib.rl.losses import Numbers, Objective, loss_of
 from lib.rl.tree import Node
 from lib.run.distributed import any_process, sum_gradients
@@ -107,9 +106,7 @@ class OptimizerStep:
         """Forgets the moments of an earlier stage."""
         self.optimizer.load_state_dict(self._fresh)
 
-    def learn(
-        self, credit: Credit, objective: Objective, rate: float, passes: int = 1, distiller: Distiller | None = None
-    ) -> list[dict]:
+    def learn(self, credit: Credit, objective: Objective, rate: float, passes: int = 1) -> list[dict]:
         """Takes an optimizer step on each minibatch in each of `passes`; returns the numbers of each, keeps `logps`."""
         self.logps = logps = self.logps_before(credit)
         updates: list[dict] = []
@@ -121,15 +118,14 @@ class OptimizerStep:
                 group["lr"] = rate * self.progress.rate_factor
             for trial in self.trials():
                 with trial:
-                    numbers = self.accumulate(credit, part, objective, logps, is_first, distiller)
+                    numbers = self.accumulate(credit, part, objective, logps, is_first)
             needs_gradient = any_process(is_first and credit.needs_gradient(part), self.accelerator)
             updates.append(self.apply(numbers, credit.advantage, expects_gradient=needs_gradient))
         return updates
 
     def accumulate(
-        self, credit: Credit, part: list[Node], objective: Objective, logps: TokenLogps, is_first: bool = True,
-        distiller: Distiller | None = None,
-    ) -> dict:  # fmt: skip
+        self, credit: Credit, part: list[Node], objective: Objective, logps: TokenLogps, is_first: bool = True
+    ) -> dict:
         """Accumulates the gradients of an optimizer step over micro-batches; sums are divided once, by its answers."""
         numbers = Numbers()
         for batch in self.batches(part, credit.learned.__getitem__):
@@ -137,7 +133,7 @@ class OptimizerStep:
             # gradients are summed over processes once, after the last micro-batch: their numbers of batches may differ
             with self.accelerator.no_sync(self.wrapped), phase("forward_backward"):
                 old = None if is_first else logps.old[places]
-                loss, batch_numbers, logp = loss_of(self.policy, batch, credit, objective, old, self.wrapped, distiller)
+                loss, batch_numbers, logp = loss_of(self.policy, batch, credit, objective, old, self.wrapped)
                 self.accelerator.backward(loss / credit.divisor)
             if is_first:
                 logps.old[places] = logp

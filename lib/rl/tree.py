@@ -173,8 +173,8 @@ def sample(
     judge: Judge,
     sampling: Sampling,
     generator: torch.Generator,
-    on_written: Callable[[], None] = lambda: None,
     first: int = 0,
+    on_written: Callable[[], None] = lambda: None,
 ) -> list[Group]:
     """Samples and judges a tree of answers to each prompt; calls `on_written` after each completion.
 
