@@ -47,7 +47,7 @@ from lib.rl.credit import (
 from lib.rl.curriculum import Curriculum, outcomes_of
 from lib.rl.distill import Distiller
 from lib.rl.evaluation import answers_of, in_parts, selected, summarise
-from lib.rl.hooks import Hook, log_hooks
+from lib.rl.hooks import Hook, log_row
 from lib.rl.log_rows import NO_NOTES, Notes, length_extremes, means_of, numbers_of, texts_of, updates_in_one
 from lib.rl.losses import Objective, kl_in_reward
 from lib.rl.measures import totals
@@ -109,10 +109,7 @@ class GspoRun:
             sampling = task.sampling(opponent.temperature, 1)
             self.opponent = SnapshotOpponent(config, self.policy, task.prompts, sampling, self.task.judge)
         self.teacher: Teacher | None = None
-        self.hooks: list[Hook] = [self._keep_step, self._note_outcomes, self._measure_step]
-        if config.opponent or config.teacher:
-            self.hooks.append(self._write_scoreboard)
-        self.hooks += log_hooks(session)
+        self.hooks: list[Hook] = [self._keep_step, self._note_outcomes, self._measure_step, partial(log_row, session)]
         for note in notes_on(train):
             session.screen.say(note)
 
@@ -245,7 +242,7 @@ class GspoRun:
 
     def refresh(self) -> None:
         """Takes a snapshot for the opponent's pool if one is due, and acts on alarms."""
-        if self.opponent:
+        if isinstance(self.opponent, SnapshotOpponent):
             self.opponent.refresh(self.progress.step)
         self.session.act()  # now that all of the step has been done
 
@@ -276,8 +273,6 @@ class GspoRun:
 
     def show_results(self) -> None:
         """Prints evaluations, alarms and restores, the scoreboard, and the costs of opponent and teacher."""
-        if not self.accelerator.is_main_process:
-            return
         self.session.show_results()
         config, say = self.config, self.session.screen.say
         for line in self.scoreboard.lines() if self.opponent or self.teacher else ():
@@ -332,6 +327,8 @@ class GspoRun:
         which = self.config.tracking.tokens
         notes = token_rows(which, credit, self.step.logps, self.loss, self.task.tokenizer, self.accelerator)
         self._log_texts("train", self._texts(games, self.opponent, notes), step=row["step"])
+        if (self.opponent or self.teacher) and self.accelerator.is_main_process:
+            self.scoreboard.write(self.config.run_dir)
 
     def _note_outcomes(self, games: list[Game], credit: Credit, row: dict[str, Any]) -> None:
         if self.curriculum.reads_outcomes:
@@ -340,10 +337,6 @@ class GspoRun:
             outcomes = [outcome._replace(opponent_is_right=game.opponent.is_right) for outcome, game in outcomes]
             self.curriculum.note(collect(outcomes, self.accelerator))
         row |= self.curriculum.numbers()
-
-    def _write_scoreboard(self, games: list[Game], credit: Credit, row: dict[str, Any]) -> None:
-        if self.accelerator.is_main_process:
-            self.scoreboard.write(self.config.run_dir)
 
     def _measure_step(self, games: list[Game], credit: Credit, row: dict[str, Any]) -> None:
         """Adds the metrics of a step's answers, over all processes, without retries."""

@@ -127,9 +127,6 @@ class ServerOpponent:
             for i, outcome in enumerate(outcomes)
         ]
 
-    def refresh(self, step: int) -> None:
-        """Does nothing: servers do not change."""
-
 
 class SnapshotOpponent:
     """An opponent from the policy's own past: a pool of snapshots of its adapter, one of which plays each step.

@@ -68,11 +68,6 @@ class Scoreboard:
         """Returns the number of games that both sides played."""
         return sum(getattr(self, name) for name in CELLS)
 
-    @property
-    def decisive(self) -> int:
-        """Returns the number of games that exactly one side won."""
-        return self.policy_only + self.opponent_only
-
     def win_rate(self) -> tuple[float | None, list[float | None], int]:
         """Returns the rate of decisive games that the policy won, its interval and its n; None and 0 without any.
 
@@ -97,7 +92,7 @@ class Scoreboard:
             "wins": self.policy_only,
             "losses": self.opponent_only,
             "ties": self.both + self.neither,
-            "n_decisive": self.decisive,
+            "n_decisive": self.policy_only + self.opponent_only,
             "win_rate_of": "the first game of each prompt" if self.chosen else "all games",
             "win_rate": rate,
             "win_rate_ci95": interval,

@@ -170,7 +170,12 @@ def test_the_scoreboard_counts(tmp_path):
     board.record([("g", True, False), ("a", False, False)], step=4)
     board.record([("a", None, True)], step=7)
     assert (board.both, board.policy_only, board.opponent_only, board.neither) == (1, 2, 1, 2)
-    assert (board.total, board.decisive, board.missing_games, board.missing_steps) == (6, 3, 3, [3, 7, 2])
+    assert (board.total, board.summary()["n_decisive"], board.missing_games, board.missing_steps) == (
+        6,
+        3,
+        3,
+        [3, 7, 2],
+    )
     board.assist({"hints_used": 2, "retries": 4}), board.assist({"retries": 1})
     assert board.assisted == {"hints_used": 2, "retries": 5} and board.total == 6
     board.write(tmp_path)
