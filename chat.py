@@ -121,7 +121,7 @@ class Conversation:
     def turns(self, row: dict[str, Any], write: Callable) -> Iterator[dict[str, Any]]:
         """Yields each turn of the chat about a row: what was asked, and what `write` answered."""
         from lib.rl.corrections import THINK_BLOCK
-        from lib.rl.feedback.contract import JudgedAnswer
+        from lib.rl.prompts import JudgedAnswer
         from lib.rl.reviews import role_of
         from lib.text.templates import with_system
 

@@ -15,8 +15,7 @@ from engine import Completion
 from lib.core.config import Generation, Prompts
 from lib.core.errors import ConfigError
 from lib.rl.feedback.choice import feedback_of
-from lib.rl.feedback.contract import JudgedAnswer
-from lib.rl.prompts import NOT_DRAWN, Choice, Prompt, Renderer, continued
+from lib.rl.prompts import NOT_DRAWN, Choice, JudgedAnswer, Prompt, Renderer, continued
 from lib.rl.reviews import RIGHT, Review, review_of
 
 # where the prompt already opens the block, an answer starts within it

@@ -14,9 +14,8 @@ from lib.core.stats import percentiles
 from lib.model.loading import adapted_layers, load_skeleton
 from lib.rewards.judge import Verdict
 from lib.rl.estimate import Load, Needs, load_of_tree, needs_of, shares_prompts
-from lib.rl.feedback.contract import JudgedAnswer
 from lib.rl.plan import HeldOut, Remaining, Stage, amount, counted, stages_of, work_left, work_line, work_of_score
-from lib.rl.prompts import Prompt, Renderer
+from lib.rl.prompts import JudgedAnswer, Prompt, Renderer
 from lib.rl.score import kl_weights
 from lib.rl.task import load_data, load_prompts, prepared
 from lib.rl.teachers import describe_teacher, teacher_skeleton

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lib.core.config import ChatPrompts
 from lib.core.errors import ConfigError
+from lib.rewards.judge import Verdict
 from lib.rl.reviews import Review
 from lib.text.templates import PLAIN, Outside, listed, render, switch_thinking, system_notes, with_system
 
@@ -45,6 +46,15 @@ class Prompt:
     plain: list[dict[str, Any]] | None = None  # the messages without the hint
     feedback: str = ""  # the user's message after the earlier answer; "" where it is the same after every answer
     choice: Choice = NOT_DRAWN  # in training: how it came into the step
+
+
+class JudgedAnswer(NamedTuple):
+    """An answer that was judged, and its prompt."""
+
+    prompt: Prompt
+    completion: "Completion"
+    text: str
+    verdict: Verdict
 
 
 def columns_of(template: str, key: str = "prompts.user") -> list[str]:
@@ -113,7 +123,7 @@ class Renderer:
     def next_prompt(self, prompt: Prompt, completion: "Completion") -> Prompt | None:
         """Returns the prompt that follows an answer, or None."""
 
-    def after(self, answers: Sequence[Any]) -> list[Prompt | None]:
+    def after(self, answers: Sequence[JudgedAnswer]) -> list[Prompt | None]:
         """Returns the prompt that follows each judged answer, or None."""
         return [None for _ in answers]
 

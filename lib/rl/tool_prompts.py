@@ -13,8 +13,7 @@ from lib.core.clock import phase
 from lib.core.config import ChatSampling, SelfPlayConfig
 from lib.core.errors import ConfigError
 from lib.generators.local import Template
-from lib.rl.feedback.contract import JudgedAnswer
-from lib.rl.prompts import CUT, ChatRenderer, Prompt, continued
+from lib.rl.prompts import CUT, ChatRenderer, JudgedAnswer, Prompt, continued
 from lib.tools.loop import make_loop
 from lib.tools.toolbox import Toolbox
 

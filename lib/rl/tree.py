@@ -24,8 +24,7 @@ from lib.core.errors import OutOfMemory, is_out_of_memory
 from lib.generators.engines import NATIVE, Engine
 from lib.model.policy import Policy
 from lib.rewards.judge import Judge, Verdict
-from lib.rl.feedback.contract import JudgedAnswer
-from lib.rl.prompts import Prompt, Renderer
+from lib.rl.prompts import JudgedAnswer, Prompt, Renderer
 from lib.rl.reviews import role_of
 
 

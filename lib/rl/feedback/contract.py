@@ -1,22 +1,10 @@
 """What every kind of feedback is."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
-from engine import Completion
-from lib.rewards.judge import Verdict
-from lib.rl.prompts import Prompt
+from lib.rl.prompts import JudgedAnswer
 
 MOST_SHOWN = 2000  # characters of a test or its outcome that are read; `prompts.feedback_tokens` decides what is kept
-
-
-class JudgedAnswer(NamedTuple):
-    """An answer that was judged, and its prompt."""
-
-    prompt: Prompt
-    completion: Completion
-    text: str
-    verdict: Verdict
 
 
 class Feedback:

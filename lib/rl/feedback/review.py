@@ -8,8 +8,8 @@ tree (lib/rl/reviews.py); what is said here is the same after all attempts, and 
 from collections.abc import Sequence
 
 from lib.core.config import Prompts
-from lib.rl.feedback.contract import Feedback, JudgedAnswer
-from lib.rl.prompts import filled
+from lib.rl.feedback.contract import Feedback
+from lib.rl.prompts import JudgedAnswer, filled
 
 
 class AskReview(Feedback):

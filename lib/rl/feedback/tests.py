@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from lib.core.config import Prompts
 from lib.rewards.programs import Failure, first_failures
-from lib.rl.feedback.contract import MOST_SHOWN, Feedback, JudgedAnswer
-from lib.rl.prompts import filled
+from lib.rl.feedback.contract import MOST_SHOWN, Feedback
+from lib.rl.prompts import JudgedAnswer, filled
 
 
 class TellTests(Feedback):

@@ -9,7 +9,8 @@ from typing import Any
 
 from judge.worker import shown
 from lib.core.config import ChatSampling, Prompts, Tools
-from lib.rl.feedback.contract import MOST_SHOWN, Feedback, JudgedAnswer
+from lib.rl.feedback.contract import MOST_SHOWN, Feedback
+from lib.rl.prompts import JudgedAnswer
 from lib.tools.loop import ToolLoop
 from lib.tools.toolbox import Toolbox
 

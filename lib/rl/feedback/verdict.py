@@ -6,8 +6,8 @@ It is the one bit that a reward has (Liu et al. 2025, "try again", arXiv 2507.14
 from collections.abc import Sequence
 
 from lib.core.config import Prompts
-from lib.rl.feedback.contract import Feedback, JudgedAnswer
-from lib.rl.prompts import filled
+from lib.rl.feedback.contract import Feedback
+from lib.rl.prompts import JudgedAnswer, filled
 
 
 class TellVerdict(Feedback):

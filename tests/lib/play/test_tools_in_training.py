@@ -33,8 +33,7 @@ from lib.model.scratch import build_tokenizer
 from lib.rewards.judge import Verdict
 from lib.rl.batching import sequences
 from lib.rl.credit import chains_of
-from lib.rl.feedback.contract import JudgedAnswer
-from lib.rl.prompts import PLACEHOLDER
+from lib.rl.prompts import PLACEHOLDER, JudgedAnswer
 from lib.rl.task import load_prompts
 from lib.rl.tree import nodes
 from lib.tools.loop import ToolLoop

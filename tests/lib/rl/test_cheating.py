@@ -25,8 +25,7 @@ from lib.rewards.programs import check_public, first_failures
 from lib.rl.credit import advantages_of, credit_of, peers_of, scaled_by_role
 from lib.rl.evaluation import answers_of, summarise
 from lib.rl.feedback.choice import feedback_of
-from lib.rl.feedback.contract import JudgedAnswer
-from lib.rl.prompts import Prompt
+from lib.rl.prompts import JudgedAnswer, Prompt
 from lib.rl.recipes.choice import recipe_of
 from lib.rl.recipes.contract import StepAnswers
 from lib.rl.reviews import review_of

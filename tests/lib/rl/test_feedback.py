@@ -29,8 +29,7 @@ from lib.rewards.programs import check_public, first_failures
 from lib.rl.corrections import CorrectionPrompts
 from lib.rl.evaluation import answers_of
 from lib.rl.feedback.choice import KINDS
-from lib.rl.feedback.contract import JudgedAnswer
-from lib.rl.prompts import PLACEHOLDER
+from lib.rl.prompts import PLACEHOLDER, JudgedAnswer
 from lib.rl.task import load_data
 from lib.rl.tree import Sampling, nodes, sample
 from pages.sweep_tables import Figure, value_of
