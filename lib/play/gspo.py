@@ -48,7 +48,7 @@ from lib.rl.curriculum import Curriculum, outcomes_of
 from lib.rl.distill import Distiller
 from lib.rl.evaluation import answers_of, in_parts, selected, summarise
 from lib.rl.hooks import Hook, log_row
-from lib.rl.log_rows import NO_NOTES, Notes, length_extremes, means_of, numbers_of, texts_of, updates_in_one
+from lib.rl.log_rows import NO_NOTES, Notes, length_extremes, means_of, numbers_of, texts_of
 from lib.rl.losses import Objective, kl_in_reward
 from lib.rl.measures import totals
 from lib.rl.plan import stage_of, work_of_selfplay
@@ -235,7 +235,7 @@ class GspoRun:
             if isinstance(error, NumericError) or self.accelerator.num_processes == 1:
                 self._log_texts("train", self._texts(games, self.opponent, credit.notes()))
             raise
-        row = self.session.count_step() | updates_in_one(updates)
+        row = self.session.count_step() | updates
         for hook in self.hooks:
             hook(games, credit, row)
         return row

@@ -1,7 +1,6 @@
 """Rows of the logs: the texts of groups for generations.jsonl, the numbers of answers and steps for metrics.jsonl."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from math import isfinite
 from statistics import fmean
 from typing import Any
 
@@ -107,24 +106,6 @@ def numbers_of(
 def length_extremes(lengths: Sequence[float]) -> dict[str, float]:
     """Returns the 95th percentile and the maximum of answers' lengths, in tokens; {} if there are no answers."""
     return {"length_p95": percentiles(lengths, (95,))[95], "length_max": max(lengths)} if lengths else {}
-
-
-def updates_in_one(updates: list[dict]) -> dict[str, float]:
-    """Averages the metrics of a step's optimizer steps; of `log_ratios`, one per answer, returns percentiles."""
-    skipped = len(updates)
-    updates = [update for update in updates if isfinite(update["loss"]) and isfinite(update["grad_norm"])]
-    skipped -= len(updates)
-    if not updates:
-        return {"updates": 0, "skipped_updates": skipped, "loss": 0.0, "grad_norm": 0.0}
-    numbers = [{key: value for key, value in update.items() if key != "log_ratios"} for update in updates]
-    ratios = [ratio for update in updates for ratio in update["log_ratios"]]
-    marks = percentiles(ratios, (5, 50, 95)) if ratios else {}
-    return {
-        "updates": len(updates),
-        "skipped_updates": skipped,
-        **means_of(numbers),
-        **{f"log_ratio_p{p}": value for p, value in marks.items()},
-    }
 
 
 def means_of(rows: Iterable[dict[str, float | None]]) -> dict[str, float]:

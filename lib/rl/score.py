@@ -25,7 +25,7 @@ from lib.rl.curriculum import Curriculum, outcomes_of
 from lib.rl.distill import Distiller
 from lib.rl.evaluation import evaluate, selected, summarise
 from lib.rl.hooks import Hook, log_row
-from lib.rl.log_rows import NO_NOTES, Notes, rows_of, updates_in_one
+from lib.rl.log_rows import NO_NOTES, Notes, rows_of
 from lib.rl.losses import POLICY_LOSSES, Objective, kl_in_reward
 from lib.rl.measures import metrics_of
 from lib.rl.plan import Stage, stages_of, work_of_score
@@ -142,7 +142,7 @@ class ScoreRun:
         """Takes one optimizer step on the trees, and calls the hooks. Returns its row of metrics.jsonl."""
         rate = learning_rate(self.config.optimizer, self.progress.step, stage.steps)
         updates = self.step.learn(credit, self.objective, rate)
-        row = self.session.count_step() | updates_in_one(updates)
+        row = self.session.count_step() | updates
         betas = kl_weights(self.config.train, stage.number, len(self.config.turns))
         row |= {f"beta_{turn}": beta for turn, beta in zip(self.config.turns, betas, strict=True)}
         for hook in self.hooks:

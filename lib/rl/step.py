@@ -5,6 +5,7 @@ import dataclasses
 import json
 import math
 from collections.abc import Callable, Iterator
+from statistics import fmean
 
 import torch
 from accelerate import Accelerator
@@ -12,6 +13,7 @@ from accelerate import Accelerator
 from lib.core.clock import phase
 from lib.core.config import Optimizer, RLConfig
 from lib.core.errors import ConfigError, NumericError, OutOfMemory, is_out_of_memory
+from lib.core.stats import percentiles
 from lib.model.policy import Policy
 from lib.rl.batching import MicroBatch, evened, micro_batches, sequences
 from lib.rl.credit import Credit
@@ -70,6 +72,19 @@ def learning_rate(settings: Optimizer, step: int, steps: int) -> float:
     return settings.learning_rate * factor
 
 
+def in_one_row(updates: list[dict]) -> dict[str, float]:
+    """Averages the metrics of a step's optimizer steps; of `log_ratios`, one per answer, returns percentiles."""
+    finite = [update for update in updates if math.isfinite(update["loss"]) and math.isfinite(update["grad_norm"])]
+    counts = {"updates": len(finite), "skipped_updates": len(updates) - len(finite)}
+    if not finite:
+        return {**counts, "loss": 0.0, "grad_norm": 0.0}
+    ratios = [ratio for update in finite for ratio in update["log_ratios"]]
+    marks = percentiles(ratios, (5, 50, 95)) if ratios else {}
+    names = sorted({name for update in finite for name in update if name != "log_ratios"})
+    means = {name: fmean(update[name] for update in finite if name in update) for name in names}
+    return counts | means | {f"log_ratio_p{p}": value for p, value in marks.items()}
+
+
 @dataclasses.dataclass(frozen=True)
 class TokenLogps:
     """Log-probs of a step's tokens by the policy, (tokens of all answers,) each; NaN where no forward was needed."""
@@ -106,8 +121,8 @@ class OptimizerStep:
         """Forgets the moments of an earlier stage."""
         self.optimizer.load_state_dict(self._fresh)
 
-    def learn(self, credit: Credit, objective: Objective, rate: float, passes: int = 1) -> list[dict]:
-        """Takes an optimizer step on each minibatch in each of `passes`; returns the numbers of each, keeps `logps`."""
+    def learn(self, credit: Credit, objective: Objective, rate: float, passes: int = 1) -> dict[str, float]:
+        """Takes an optimizer step on each minibatch in each of `passes`; returns their metrics, and keeps `logps`."""
         self.logps = logps = self.logps_before(credit)
         updates: list[dict] = []
         for part in credit.parts * passes:
@@ -121,7 +136,7 @@ class OptimizerStep:
                     numbers = self.accumulate(credit, part, objective, logps, is_first)
             needs_gradient = any_process(is_first and credit.needs_gradient(part), self.accelerator)
             updates.append(self.apply(numbers, credit.advantage, expects_gradient=needs_gradient))
-        return updates
+        return in_one_row(updates)
 
     def accumulate(
         self, credit: Credit, part: list[Node], objective: Objective, logps: TokenLogps, is_first: bool = True
