@@ -266,10 +266,8 @@ class GspoRun:
 
     def finish(self) -> None:
         """Ends the run: evaluates, saves the last checkpoint, and the adapter in `stage1/`."""
-        if self.progress.stage > 1:
-            self.session.screen.say("this run is finished: nothing is left to do")
-            return
-        self.session.finish("after_training")
+        for _ in self.session.remaining():  # none, if the run was finished before
+            self.session.finish("after_training")
 
     def show_results(self) -> None:
         """Prints evaluations, alarms and restores, the scoreboard, and the costs of opponent and teacher."""

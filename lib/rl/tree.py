@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from itertools import count, takewhile
 from math import prod
 from operator import add
-from typing import Any
 
 import torch
 
@@ -83,7 +82,6 @@ class Node:
     attempt: int  # the same without reviews: of an attempt its number, of a review that of the attempt it is about
     numbers: range  # of its answers
     parent: int | None = None  # number of the answer that it follows
-    before: Answer | None = None  # the answer that it follows
 
     @property
     def is_attempt(self) -> bool:
@@ -101,15 +99,15 @@ def nodes(trees: Iterable[Group]) -> list[Node]:
     numbered: list[Node] = []
     total = 0
 
-    def walk(group: Group, tree: int, turn: int, attempt: int, *parent: Any) -> None:
+    def walk(group: Group, tree: int, turn: int, attempt: int, parent: int | None = None) -> None:
         nonlocal total
         attempt += group.role == ATTEMPT
-        node = Node(group, tree, turn, attempt, range(total, total + len(group.answers)), *parent)
+        node = Node(group, tree, turn, attempt, range(total, total + len(group.answers)), parent)
         numbered.append(node)
         total = node.numbers.stop
         for number, answer in zip(node.numbers, group.answers, strict=True):
             if answer.following:
-                walk(answer.following, tree, turn + 1, attempt, number, answer)
+                walk(answer.following, tree, turn + 1, attempt, number)
 
     for i, tree in enumerate(trees):
         walk(tree, i, 1, 0)

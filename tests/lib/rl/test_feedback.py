@@ -240,10 +240,11 @@ def test_feedback_changes_no_first_attempt_and_is_scored_as_it_was_sampled(make_
     firsts = [[[answer.completion.ids for answer in tree.answers] for tree in trees] for trees in (plain, told)]
     assert firsts[0] == firsts[1]
     assert [node.attempt for node in nodes(told)].count(3) == 4 * 3 * 2
+    verdicts = [answer.verdict for node in nodes(told) for answer in node.group.answers]
     for node in nodes(told):
         prompt = node.group.prompt
-        if node.before:
-            assert prompt.feedback == ("a" if node.before.verdict.match else "b R")
+        if node.parent is not None:
+            assert prompt.feedback == ("a" if verdicts[node.parent].match else "b R")
             assert prompts.tokenizer.decode(prompt.ids).count(f"<|user|>{prompt.feedback}<|im_end|>") >= 1
         for answer in node.group.answers:
             with torch.no_grad():

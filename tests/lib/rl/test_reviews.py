@@ -108,12 +108,13 @@ def test_a_tree_with_reviews_is_scored_as_it_was_sampled(make_policy, tokenizer,
     ]
     assert max(node.turn for node in found) == 5 and max(node.attempt for node in found) == 3
     logps = {}
+    verdicts = [answer.verdict for node in found for answer in node.group.answers]
     for node in found:
         prompt = node.group.prompt
         assert (prompt.review is None) == node.is_attempt and prompt.attempt == node.attempt
         assert prompt.turn == node.turn and (prompt.continues or node.turn == 1)
         if prompt.review:
-            assert prompt.review.about == node.before.verdict
+            assert prompt.review.about == verdicts[node.parent]
         if node.turn > 1:
             message = "a" if prompt.review else "R"
             assert prompts.tokenizer.decode(prompt.ids).endswith(f"<|user|>{message}<|im_end|><|assistant|>")
