@@ -70,10 +70,6 @@ class Credit:
         """Returns the numbers of a minibatch's answers that have a gradient."""
         return [number for node in part for number in node.numbers if self.learned[number]]
 
-    def needs_gradient(self, part: list[Node]) -> bool:
-        """True if a minibatch must have a gradient: from an advantage."""
-        return bool((self.advantage != 0)[self.learned_in(part)].any())
-
 
 def is_counted(answer: Answer, mask_truncated: bool) -> bool:
     """True if an answer counts: it was judged, and not truncated if `mask_truncated` is on."""

@@ -123,19 +123,20 @@ class OptimizerStep:
 
     def learn(self, credit: Credit, objective: Objective, rate: float, passes: int = 1) -> dict[str, float]:
         """Takes an optimizer step on each minibatch in each of `passes`; returns their metrics, and keeps `logps`."""
-        self.logps = logps = self.logps_before(credit)
+        # a minibatch in which nothing has a gradient gets no step, which would be by momentum alone
+        parts = [part for part in credit.parts if any_process(credit.learned_in(part), self.accelerator)]
+        self.logps = logps = self.logps_before(credit, parts)
         updates: list[dict] = []
-        for part in credit.parts * passes:
-            if not any_process(credit.learned_in(part), self.accelerator):
-                continue  # nothing in it has a gradient: no step by momentum alone
+        for part in parts * passes:
             is_first = not updates  # in later ones the clip may stop every token, so a zero gradient is no error
             for group in self.optimizer.param_groups:
                 group["lr"] = rate * self.progress.rate_factor
             for trial in self.trials():
                 with trial:
                     numbers = self.accumulate(credit, part, objective, logps, is_first)
-            needs_gradient = any_process(is_first and credit.needs_gradient(part), self.accelerator)
-            updates.append(self.apply(numbers, credit.advantage, expects_gradient=needs_gradient))
+            has_advantage = credit.advantage[credit.learned_in(part)].any()
+            expects_gradient = any_process(is_first and has_advantage, self.accelerator)
+            updates.append(self.apply(numbers, credit.advantage, expects_gradient))
         return in_one_row(updates)
 
     def accumulate(
@@ -157,13 +158,12 @@ class OptimizerStep:
         return numbers.means(objective, credit.divisor, self.accelerator)
 
     @torch.no_grad()
-    def logps_before(self, credit: Credit) -> TokenLogps:
-        """Scores all answers' tokens before the first optimizer step, in the micro-batches that training uses.
+    def logps_before(self, credit: Credit, parts: list[list[Node]]) -> TokenLogps:
+        """Scores the tokens of minibatches before the first optimizer step, in the micro-batches that training uses.
 
         The first minibatch stays NaN: `accumulate` fills it in, since no weight has changed until then.
         """
         old = torch.full_like(credit.sampled_logp, math.nan)
-        parts = [part for part in credit.parts if any_process(credit.learned_in(part), self.accelerator)]
         for part in parts[1:]:
             for batch in self.batches(part, credit.learned.__getitem__):
                 with phase("reference"):

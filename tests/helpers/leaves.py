@@ -51,5 +51,5 @@ def changed(trees, change):
 
 def accumulate(run, credit, logps=None, is_first=True):
     """The gradients of a step, as the first optimizer step on these answers has them; and its numbers."""
-    logps = logps or run.step.logps_before(credit)
+    logps = logps or run.step.logps_before(credit, credit.parts)
     return run.step.accumulate(credit, credit.parts[0], run.objective, logps, is_first)

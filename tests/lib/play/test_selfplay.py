@@ -469,7 +469,7 @@ def test_log_probs_before_the_first_step_are_those_of_the_policy(folder):
     with opened(moved=0.2) as run:
         played = run.play()
         credit = run.credit(played, [])
-        logps = run.step.logps_before(credit)
+        logps = run.step.logps_before(credit, credit.parts)
         first = list(run.step.batches(credit.parts[0], credit.learned.__getitem__))
         places = torch.cat([credit.tokens_of(batch) for batch in first])
         assert logps.old[places].isnan().all()
@@ -510,7 +510,7 @@ def test_the_kl_of_later_minibatches_is_that_of_the_policy_as_it_is_then(folder,
     """Rewards are equal, so the KL alone pulls; a policy whose samples were half as likely then counts them twice."""
     with opened(f"train.kl={kl}", "train.beta=0.5", "reward.fn=helpers.tiny.nothing", moved=0.2) as run:
         credit = run.credit(run.play(), [])
-        logps = run.step.logps_before(credit)
+        logps = run.step.logps_before(credit, credit.parts)
         found = []
         for factor, is_first in ((1, True), (1, False), (2, False)):
             run.policy.zero_grad()
