@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 import torch
 
 from judge.parsing import unchanged
-from lib.core.config import ChatPrompts, Dataset, Eval, ScoreConfig, SelfPlayConfig
+from lib.core.config import ChatPrompts, Eval, ScoreConfig, SelfPlayConfig
 from lib.core.errors import ConfigError
 from lib.core.registry import did_you_mean
 from lib.generators.engines import NATIVE, Engine, engine_of
@@ -112,19 +112,16 @@ def load_task(config: TaskConfig, say: Callable[[str], None] = print) -> Task[Ta
 
 def load_data(config: ScoreConfig | SelfPlayConfig) -> tuple[Splits, Judge]:
     """Loads rows and judge. Raises ConfigError for every mistake that shows without a model."""
-    dataset, compares = config.dataset, isinstance(config, ScoreConfig)
-    judge, splits = judge_of_rows(config.reward, load_rows(dataset, config.prompts), dataset.target_field, compares)
+    dataset, prompts, compares = config.dataset, config.prompts, isinstance(config, ScoreConfig)
+    if isinstance(prompts, ChatPrompts):
+        splits = load_splits(dataset, chat_columns(prompts), lambda row: text_of(chat_of(row, prompts)))
+    else:
+        splits = load_splits(dataset, columns_of(prompts.user), lambda row: filled(prompts.user, row, "prompts.user"))
+    judge, splits = judge_of_rows(config.reward, splits, dataset.target_field, compares)
     _check_templates(config, set(splits.train[0]))
     if isinstance(config, ScoreConfig) and config.prompts.feedback == "tests":
         check_public(splits.train + splits.test, splits.train_places + splits.test_places)
     return splits, judge
-
-
-def load_rows(dataset: Dataset, prompts: Any) -> Splits:
-    """Loads the rows to train on and those held out, which ask something else. Raises ConfigError."""
-    if isinstance(prompts, ChatPrompts):
-        return load_splits(dataset, chat_columns(prompts), lambda row: text_of(chat_of(row, prompts)))
-    return load_splits(dataset, columns_of(prompts.user), lambda row: filled(prompts.user, row, "prompts.user"))
 
 
 def _check_templates(config: ScoreConfig | SelfPlayConfig, columns: set[str]) -> None:
