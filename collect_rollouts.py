@@ -327,9 +327,8 @@ async def judge_aside(
         return {}
     async with judges:
         what, most, beats, began = f"reward '{judge.reward_name}'", config.reward.timeout_s, 0, time.monotonic()
-        answer = asyncio.wrap_future(
-            in_daemon_thread(judged, judge, config, job, episode)
-        )  # a thread cannot be stopped, so it is abandoned when late
+        # a thread cannot be stopped, so it is abandoned when late
+        answer = asyncio.wrap_future(in_daemon_thread(judged, judge, config, job, episode))
         try:
             while not (await asyncio.wait({answer}, timeout=TICK))[0]:
                 now = time.monotonic()

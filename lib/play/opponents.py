@@ -22,7 +22,7 @@ from lib.generators.reply_cache import key_of, seed_of
 from lib.model.policy import Policy
 from lib.rewards.judge import Judge, Verdict
 from lib.rl.prompts import ChatRenderer, Prompt
-from lib.rl.tree import Group, Sampling, memory_explained, texts_with_verdicts
+from lib.rl.tree import Group, Sampling, memory_explained, verdicts_on
 
 EVALUATION = -1  # in place of a step
 EQUAL = 1e-9  # rewards that differ by less are a tie
@@ -190,10 +190,10 @@ def _opponent_answers(answers: list[tuple[str, bool]], prompts: list[Prompt], ju
     """Judges texts, each with whether it ended."""
     texts, finished = [text for text, _ in answers], [is_finished for _, is_finished in answers]
     return [
-        OpponentAnswer(
-            text, verdict if verdict.scored else None, "" if verdict.scored else "it could not be judged", ended
-        )
-        for (text, verdict), ended in zip(texts_with_verdicts(judge, texts, prompts, finished), finished, strict=True)
+        OpponentAnswer(text, verdict, "", ended)
+        if verdict.scored
+        else OpponentAnswer(text, None, "it could not be judged", ended)
+        for (text, ended), verdict in zip(answers, verdicts_on(judge, texts, prompts, finished), strict=True)
     ]
 
 

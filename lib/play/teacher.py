@@ -17,7 +17,7 @@ from lib.play.opponents import Game
 from lib.rewards.judge import Judge
 from lib.rl.hints import clean, leaks
 from lib.rl.prompts import ChatRenderer, Prompt, filled, with_last_content
-from lib.rl.tree import Group, texts_with_verdicts
+from lib.rl.tree import Group, verdicts_on
 
 TEMPERATURE = 0.6
 
@@ -124,7 +124,7 @@ class Teacher:
         prompt = group.prompt
         text = reply.whole(*self.thinking.tags)
         answer = reply.written(*self.thinking.tags)
-        [(_, verdict)] = texts_with_verdicts(self.judge, [answer], [prompt], [reply.finished])
+        [verdict] = verdicts_on(self.judge, [answer], [prompt], [reply.finished])
         if verdict.scored and verdict.match:
             result.counts["solutions_right"] += 1
             result.rows.append(_row(prompt.messages, text, verdict.reward, "teacher"))

@@ -33,7 +33,7 @@ from lib.model.policy import Policy
 from lib.rewards.judge import Judge, Verdict
 from lib.rl.corrections import CorrectionPrompts
 from lib.rl.evaluation import ROWS_AT_ONCE, group_of, rate
-from lib.rl.tree import Answer, Group, Sampling, sample, texts_with_verdicts
+from lib.rl.tree import Answer, Group, Sampling, sample, verdicts_on
 from lib.run.distributed import collect
 
 CONTEXTS = ("own", "other", "right", "random")
@@ -172,8 +172,8 @@ def _contexts(
             renderings.append((i, "random", rendered))
         contexts.append(mine)
     texts = [prompts.text(completion) for *_, completion in renderings]
-    verdicts = texts_with_verdicts(judge, texts, [firsts[i].tree.prompt for i, *_ in renderings], [True] * len(texts))
-    for (i, name, completion), (_, verdict) in zip(renderings, verdicts, strict=True):
+    verdicts = verdicts_on(judge, texts, [firsts[i].tree.prompt for i, *_ in renderings], [True] * len(texts))
+    for (i, name, completion), verdict in zip(renderings, verdicts, strict=True):
         if verdict.scored and verdict.match == (name == "right"):
             contexts[i][name] = Context(completion, verdict.answer, "rendered")
     return contexts

@@ -249,21 +249,18 @@ def _judged_level(
     texts = {path: renderer.text(completion) for path, (_, completion) in level.items()}
     attempts = [path for path, (prompt, _) in level.items() if prompt.review is None]
     prompts, finished = [level[path][0] for path in attempts], [level[path][1].finished for path in attempts]
-    judged = texts_with_verdicts(judge, [renderer.judged(texts[path]) for path in attempts], prompts, finished)
-    verdicts = {path: verdict for path, (_, verdict) in zip(attempts, judged, strict=True)}
+    judged = verdicts_on(judge, [renderer.judged(texts[path]) for path in attempts], prompts, finished)
+    verdicts = dict(zip(attempts, judged, strict=True))
     for path, (prompt, completion) in level.items():
         if prompt.review:
             verdicts[path] = prompt.review.verdict(completion, texts[path])
     return {path: JudgedAnswer(*answer, texts[path], verdicts[path]) for path, answer in level.items()}
 
 
-def texts_with_verdicts(
-    judge: Judge, texts: list[str], prompts: list[Prompt], finished: list[bool]
-) -> list[tuple[str, Verdict]]:
-    """Returns texts with their verdicts, each as an answer to the prompt at its index; `finished`: it was not cut."""
+def verdicts_on(judge: Judge, texts: list[str], prompts: list[Prompt], finished: list[bool]) -> list[Verdict]:
+    """Judges texts, each as an answer to the prompt at its index; `finished`: it was not cut."""
     with phase("reward"):
-        verdicts = judge(texts, [prompt.row for prompt in prompts], [prompt.question for prompt in prompts], finished)
-    return list(zip(texts, verdicts, strict=True))
+        return judge(texts, [prompt.row for prompt in prompts], [prompt.question for prompt in prompts], finished)
 
 
 @contextlib.contextmanager
