@@ -82,7 +82,7 @@ class Session:
         # a share of easy prompts that falls takes the accuracy in training with it; held-out accuracy is watched, too
         checks = [check for check in CHECKS if "acc" not in check.keys or not config.curriculum.easy_pool]
         self.watch = Watch(checks)
-        self._collapses: list[Alarm] = []  # not acted on yet
+        self._collapse: Alarm | None = None  # the first that is not acted on yet
         self.clock = Clock()
         self.steps_done = 0  # since this process began
         self.held_out = HeldOut(len(task.test), len(task.selection))
@@ -229,7 +229,7 @@ class Session:
             self.log.write("alarms", dataclasses.asdict(alarm) | ({"action": action} if alarm.begins else {}))
             self.screen.alarm(alarm)
             if alarm.begins and action != "warn":
-                self._collapses.append(alarm)
+                self._collapse = self._collapse or alarm
         self.log.sync()
 
     def act(self) -> None:
@@ -237,10 +237,9 @@ class Session:
 
         Raises NumericError if the run is to stop, or has no checkpoint to go back to.
         """
-        collapses, self._collapses = self._collapses, []
-        if not collapses:
+        first, self._collapse = self._collapse, None
+        if first is None:
             return
-        first = collapses[0]
         if self.config.train.on_collapse == "restore" and first.severity == COLLAPSE and self.restore_best():
             return
         self.show_alarms()
@@ -321,7 +320,7 @@ class Session:
         self.note_score(row)
         self.handle_alarms(alarms)
         if goes_back:
-            self._collapses = []
+            self._collapse = None
             self.restore_best()
         else:
             self.act()
