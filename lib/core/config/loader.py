@@ -15,7 +15,7 @@ from lib.core.config.selfplay import SelfPlayConfig
 from lib.core.config.sft import SFTConfig
 from lib.core.config.shared import Outputs, RunConfig
 from lib.core.config.sweep import SweepConfig
-from lib.core.config.trees import Knot, copied, differences, put, read, shortened, value_of
+from lib.core.config.trees import copied, differences, put, read, shortened, value_of
 from lib.core.errors import ConfigError
 from lib.core.registry import did_you_mean
 
@@ -179,10 +179,7 @@ def _override(tree: dict, lines: dict[str, Any], text: str) -> list[tuple[Any, s
     key, equals, value = text.partition("=")
     if not equals or not key:
         return [(where, "expected section.key=value, for example optimizer.learning_rate=1e-5")]
-    try:
-        lines |= dict.fromkeys([*put(tree, key, value_of(value)), key], where)
-    except Knot as error:
-        return [(f"override '{key}=...'", error.problem)]
+    lines |= dict.fromkeys([*put(tree, key, value_of(value)), key], where)
     return []
 
 

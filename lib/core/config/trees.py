@@ -10,8 +10,6 @@ import yaml
 from lib.core.errors import ConfigError
 
 MERGE = "tag:yaml.org,2002:merge"  # `<<: *name` copies another section's keys, except those given here
-MOST_VALUES = 10_000  # in a config, repetitions by `*name` included
-DEEPEST = 50  # levels of nesting
 
 
 class _Loader(yaml.SafeLoader):
@@ -32,10 +30,6 @@ _Loader.add_implicit_resolver(MERGE, re.compile(r"^<<$"), ["<"])
 _Loader.add_constructor("tag:rematch:int", lambda loader, node: int(node.value))
 
 
-class Knot(yaml.MarkedYAMLError):
-    """YAML that would never come to an end, or not soon."""
-
-
 def read_tree(path: Path) -> dict:
     """Returns the values of a YAML file by key, whatever the keys. Raises ConfigError if it cannot be read."""
     return read(path)[0]
@@ -49,7 +43,7 @@ def read(path: Path) -> tuple[dict, dict[str, Any], list[tuple[Any, str]]]:
         reason = getattr(error, "strerror", None) or "not UTF-8 text"
         raise ConfigError(f"{path}: the config cannot be read ({reason}); give an existing YAML file") from error
     try:
-        root = _composed(text)
+        root = yaml.compose(text, Loader=_Loader)
         if not isinstance(root, yaml.MappingNode):
             raise ConfigError(f"{path}: got no `key: value` lines, expected a config; see configs/ for examples")
         lines: dict[str, Any] = {}
@@ -60,20 +54,18 @@ def read(path: Path) -> tuple[dict, dict[str, Any], list[tuple[Any, str]]]:
         line = text.count("\n", 0, error.position) + 1
         raise ConfigError(f"{path}:{line}: not YAML: {error.reason}; remove that character") from error
     except yaml.MarkedYAMLError as error:
-        is_yaml = isinstance(error, Knot)
-        problem = error.problem if is_yaml else f"not YAML: {error.problem}; check indentation and quotes"
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise ConfigError(f"{path}:{line}: {problem}") from error
+        raise ConfigError(f"{path}:{line}: not YAML: {error.problem}; check indentation and quotes") from error
+    except RecursionError as error:
+        problem = "values are nested too deep, or hold themselves by *name"
+        raise ConfigError(f"{path}: {problem}; check brackets and indentation") from error
 
 
 def value_of(text: str) -> Any:
-    """Returns the value that a text has as YAML, or the text itself if it is none. Raises Knot."""
+    """Returns the value that a text has as YAML, or the text itself if it is none."""
     try:
-        root = _composed(text)
-        return root and _Loader("").construct_document(root) if text else ""
-    except yaml.YAMLError as error:
-        if isinstance(error, Knot):
-            raise
+        return copied(yaml.load(text, Loader=_Loader)) if text else ""
+    except (yaml.YAMLError, RecursionError):
         return text
 
 
@@ -100,7 +92,9 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[t
 
 
 def copied(value: Any) -> Any:
-    """Copies nested dicts and makes every key text, so that a key such as `1` is reported as unknown."""
+    """Copies nested dicts and lists and makes every key text, so that a key such as `1` is reported as unknown."""
+    if isinstance(value, list):
+        return [copied(item) for item in value]
     return {str(key): copied(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
@@ -118,40 +112,8 @@ def _flat(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]
             yield f"{prefix}{key}", value
 
 
-def _composed(text: str) -> yaml.Node | None:
-    """Parses YAML into nodes. Raises YAMLError: Knot if it is too deep, has too many values or contains itself."""
-    too_deep = f"more than {DEEPEST} levels within each other; check brackets and indentation"
-    depth = count = 0
-    for event in yaml.parse(text, Loader=yaml.SafeLoader):  # everything after this loop recurses, once per level
-        depth += isinstance(event, yaml.CollectionStartEvent)
-        depth -= isinstance(event, yaml.CollectionEndEvent)
-        if depth > DEEPEST:
-            raise Knot(problem=too_deep, problem_mark=event.start_mark)
-
-    def walk(node: yaml.Node, around: list[yaml.Node]) -> None:
-        nonlocal count
-        count += 1
-        problem = ""
-        if any(node is parent for parent in around):
-            problem = "the value that begins here holds itself, by *name; write out what is meant"
-        elif len(around) > DEEPEST:
-            problem = too_deep
-        elif count > MOST_VALUES:
-            problem = f"more than {MOST_VALUES} values, those by *name included; shorten it"
-        if problem:
-            raise Knot(problem=problem, problem_mark=node.start_mark)
-        for child in node.value if isinstance(node, yaml.CollectionNode) else ():
-            for part in child if isinstance(child, tuple) else (child,):
-                walk(part, [*around, node])
-
-    root = yaml.compose(text, Loader=_Loader)
-    if root is not None:
-        walk(root, [])
-    return root
-
-
 def _index(node: yaml.MappingNode, prefix: str, lines: dict[str, Any], duplicates: list[tuple[Any, str]]) -> None:
-    """Notes the line of every dotted key of a section; keys merged by `<<` give way to the section's own."""
+    """Notes the line of every dotted key of a section but those that `<<` brings: their line is the section's."""
     for key_node, value_node in node.value:
         if key_node.tag == MERGE:
             continue
@@ -162,12 +124,3 @@ def _index(node: yaml.MappingNode, prefix: str, lines: dict[str, Any], duplicate
         lines[key] = line
         if isinstance(value_node, yaml.MappingNode):
             _index(value_node, key + ".", lines, duplicates)
-    own_keys = [key for key in lines if key.startswith(prefix)]
-    for brought in (value for key, value in node.value if key.tag == MERGE):
-        for section in brought.value if isinstance(brought, yaml.SequenceNode) else [brought]:
-            theirs: dict[str, Any] = {}
-            if isinstance(section, yaml.MappingNode):
-                _index(section, prefix, theirs, [])
-            for key, line in theirs.items():
-                if not any(f"{key}.".startswith(f"{own_key}.") for own_key in own_keys):
-                    lines.setdefault(key, line)
