@@ -2,11 +2,10 @@
 
 base weights    a local folder: its weights, config.json, generation_config.json and code of its own; of a file
                 above 64 MB its size and 1,025 blocks, evenly spaced
-tokenizer       a local folder: the files of its tokenizer, but for the chat template in them
+tokenizer       a local folder: the files of its tokenizer
 adapter in it   of model.adapter: its weights and settings, and which tokens end an answer
 chat template   the text in use
-reward          the source of reward, extractors and equality, and of the modules of yours that it imports,
-                comments and layout aside; of Rematch's own rewards, that of the file each stands in
+reward          the files in which reward, extractors and equality stand, comments and layout aside
 A model of the Hugging Face Hub is known by the commit that was loaded.
 """
 
@@ -15,18 +14,15 @@ import hashlib
 import inspect
 import json
 import sys
-import sysconfig
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 REWARD = "the reward's code"
 SMALL = 64_000_000  # bytes; files up to this size are read whole
 BLOCK = 4096
 BLOCKS = 1024
-TEMPLATE = "chat_template"
 STANDS_ON = "stands_on"  # on a base and in adapters trained on it: the adapter merged into it (lib/model/merging.py)
 WEIGHTS = "the base weights"
 BASE = ("*.safetensors", "*.bin", "*.pt", "*.gguf", "config.json", "generation_config.json", "*.py")
@@ -34,7 +30,6 @@ ADAPTER = ("adapter_*", "generation_config.json")
 TOKENIZER = (
     "tokenizer*", "special_tokens_map.json", "added_tokens.json", "vocab*", "merges.txt", "*.model", "*.tiktoken",
 )  # fmt: skip
-OURS = tuple(Path(__file__).resolve().parents[2] / name for name in ("engine", "judge", "lib", "pages"))
 
 
 def of_model(name: str | None, model: Any, tokenizer: Any) -> dict[str, str]:
@@ -61,47 +56,16 @@ def of_adapter(folder: Path) -> str:
 
 
 def of_code(functions: Iterable[Callable]) -> str:
-    """Returns the fingerprint of the modules that define functions, and of the user's own modules they import."""
+    """Returns the fingerprint of the modules that define functions."""
     hashes: dict[str, str] = {}
     for function in functions:
         while isinstance(function, partial):
             function = function.func
-        module = sys.modules.get(getattr(inspect.unwrap(function), "__module__", ""))
-        if module is not None:
-            _add(module, hashes)
+        name = getattr(inspect.unwrap(function), "__module__", "")
+        path = Path(getattr(sys.modules.get(name), "__file__", None) or "")
+        if path.suffix == ".py":
+            hashes[name] = _hash(ast.dump(ast.parse(path.read_bytes())).encode())
     return _hash(json.dumps(hashes, sort_keys=True).encode())
-
-
-def _add(module: ModuleType, hashes: dict[str, str]) -> None:
-    path = Path(getattr(module, "__file__", None) or "")
-    if module.__name__ in hashes or path.suffix != ".py":
-        return
-    tree = ast.parse(path.read_bytes())
-    hashes[module.__name__] = _hash(ast.dump(tree).encode())
-    if not any(path.resolve().is_relative_to(folder) for folder in OURS):
-        for name in _imported(tree, module):
-            if name in sys.modules and _is_own(sys.modules[name]):
-                _add(sys.modules[name], hashes)
-
-
-def _imported(tree: ast.Module, module: ModuleType) -> Iterator[str]:
-    """Yields the names of modules that a module imports, anywhere in it."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            package = (module.__package__ or "").split(".")
-            above = package[: len(package) - node.level + 1] if node.level else []
-            base = ".".join([*above, *([node.module] if node.module else [])])
-            yield base
-            yield from (f"{base}.{alias.name}" for alias in node.names)
-
-
-def _is_own(module: ModuleType) -> bool:
-    """True if a module is the user's: not Python's, not installed, not Rematch's."""
-    path = Path(getattr(module, "__file__", None) or "/").resolve()
-    installed = (Path(sysconfig.get_paths()[name]).resolve() for name in ("stdlib", "purelib", "platlib"))
-    return path.suffix == ".py" and not any(path.is_relative_to(folder) for folder in (*OURS, *installed))
 
 
 def _of_files(folder: Path, patterns: Iterable[str]) -> str:
@@ -111,8 +75,6 @@ def _of_files(folder: Path, patterns: Iterable[str]) -> str:
 
 def _of_file(path: Path) -> str:
     size = path.stat().st_size
-    if path.name == "tokenizer_config.json":
-        return _without_template(path)
     with open(path, "rb") as file:
         if size <= SMALL:
             return _hash(file.read())
@@ -121,14 +83,6 @@ def _of_file(path: Path) -> str:
             file.seek((size - BLOCK) * number // BLOCKS)
             blocks.append(file.read(BLOCK))
     return _hash(str(size).encode(), *blocks)
-
-
-def _without_template(path: Path) -> str:
-    text = path.read_bytes()
-    try:
-        return _hash(json.dumps({k: v for k, v in json.loads(text).items() if k != TEMPLATE}, sort_keys=True).encode())
-    except (ValueError, AttributeError):
-        return _hash(text)
 
 
 def _hash(*parts: bytes) -> str:

@@ -50,7 +50,6 @@ def one_weight(base):
         (lambda base: edit(base / "tokenizer.json", normalizer={"type": "Lowercase"}), {TOKENIZER}),
         (lambda base: edit(base / "tokenizer_config.json", add_bos_token=True), {TOKENIZER}),
         (lambda base: (base / "vocab.json").write_text("{}"), {TOKENIZER}),
-        (lambda base: edit(base / "tokenizer_config.json", chat_template="other"), set()),  # the one in use is told
         (lambda base: (base / "README.md").write_text("words"), set()),
         (lambda base: (base / "model.safetensors").touch(), set()),
     ],
@@ -86,14 +85,9 @@ def test_large_files_are_read_in_places(base, tokenizer, monkeypatch):
 
 FILES = {
     "my_rewards/__init__.py": "",
-    "my_rewards/judge.py": "import json\nfrom . import words\nfrom my_rewards.numbers_of import count\n"
-    "def paid(predictions):\n    return [count(p) * words.WORTH for p in predictions]\n",
+    "my_rewards/judge.py": "import json\ndef paid(predictions):\n    return [len(p) * 2 for p in predictions]\n",
     "my_rewards/begins.py": "from lib.core.registry import register_reward\nfrom my_rewards.judge import paid\n"
     "def begin(text, row):\n    return 1\nregister_reward('paid', begin=begin)(paid)\n",
-    "my_rewards/words.py": "from judge.parsing import last_boxed\nWORTH = 2\n",
-    "my_rewards/numbers_of.py": "def count(text):\n    from my_rewards import late\n    return len(text)\n",
-    "my_rewards/late.py": "LATE = 1\n",
-    "my_rewards/unused.py": "UNUSED = 1\n",
 }
 
 
@@ -131,16 +125,12 @@ def code(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "old", "new", "is_seen"),
     [
-        ("judge.py", "count(p) *", "count(p) +", True),
-        ("words.py", "WORTH = 2", "WORTH = 3", True),
-        ("numbers_of.py", "len(text)", "len(text) + 1", True),
-        ("late.py", "LATE = 1", "LATE = 2", True),  # imported in a function
+        ("judge.py", "len(p) *", "len(p) +", True),
         ("begins.py", "return 1", "return 2", True),  # a hook of it
-        ("unused.py", "UNUSED = 1", "UNUSED = 2", False),
         ("judge.py", "import json\n", "import json  # for nothing\n\n\n", False),
     ],
 )
-def test_a_rewards_code_is_known_with_what_it_imports(code, name, old, new, is_seen):
+def test_a_rewards_code_is_known_with_its_hooks(code, name, old, new, is_seen):
     before = code()
     assert code() == before
     rewritten(f"my_rewards/{name}", FILES[f"my_rewards/{name}"].replace(old, new))
