@@ -27,7 +27,7 @@ from lib.rl.watch import COLLAPSE, Alarm, Watch
 from lib.run import fingerprints
 from lib.run.adapter_files import load_adapter
 from lib.run.checkpoint import Checkpoints
-from lib.run.directory import TRIAL, place_of, step_of
+from lib.run.directory import TRIAL, place_of
 from lib.run.distributed import collect, interrupted, make_accelerator, without_launcher
 from lib.run.model_card import trained_in, write_card
 from lib.run.outbox import Publisher
@@ -135,14 +135,11 @@ class Session:
                 saved=self.publisher.checkpoint,
             )  # fmt: skip
             self.checkpoints.register(progress=self.progress, watch=self.watch, sampling=self.generator, **moving)
-            path, is_over = None, self._resume is True and self._has_ended()
-            if is_over:
-                self.progress.stage, self.progress.step, self.progress.due = OVER, self.stages[-1].steps, None
-            elif self._resume:
+            path = None
+            if self._resume:
                 path = self.checkpoints.resume(self._resume if isinstance(self._resume, Path) else None)
                 if path and self.progress.stage == OVER:
-                    planned = {f"stage{stage.number}": stage.steps for stage in self.stages}.get(path.parent.name, 0)
-                    self._refuse_other_steps(path.parent, step_of(path), planned)
+                    self._refuse_other_steps(path)
                 self.screen.say(f"resumed from {path}" if path else "nothing to resume from: starting")
                 tokens = min(self.progress.micro_batch_tokens, config.train.micro_batch_tokens)
                 self.progress.micro_batch_tokens = tokens  # it may have been lowered since, because memory ran out
@@ -156,7 +153,7 @@ class Session:
             else:
                 self.log.rewind({})
             # else the first checkpoint writes it
-            self.log.write_config(dump(config), now=is_over or self._in_place or path is not None)
+            self.log.write_config(dump(config), now=self._in_place or path is not None)
             if self._in_place:
                 self.checkpoints.save(self.progress.stage, self.progress.step)  # from here on --resume continues it
             self._begin_step()
@@ -180,21 +177,14 @@ class Session:
                 self.screen.say(text)
             self.accelerator.end_training()
 
-    def _has_ended(self) -> bool:
-        """True if the run ended and its last checkpoint is gone: its result and its rows say so."""
-        last = self.stages[-1]
-        folder = self.config.run_dir / f"stage{last.number}"
-        step = self.checkpoints.end_of(last.number)
-        if step is not None:
-            self._refuse_other_steps(folder, step, last.steps)
-        return step is not None
-
-    def _refuse_other_steps(self, folder: Path, steps: int, planned: int) -> None:
-        """Raises ConfigError if a finished run had other steps in its last stage."""
-        if planned != steps:
+    def _refuse_other_steps(self, last: Path) -> None:
+        """Raises ConfigError if a finished run, whose last checkpoint this is, had other steps in its last stage."""
+        stage, steps = place_of(last)
+        if steps != (planned := {stage.number: stage.steps for stage in self.stages}.get(stage, 0)):
             raise ConfigError(
-                f"{folder}: this run is finished, after {steps} steps of its last stage, not {planned}: restore the "
-                f"number of steps it had, or start a new run from its weights (--resume-adapter {folder} run_name=...)"
+                f"{last.parent}: this run is finished, after {steps} steps of its last stage, not {planned}: restore "
+                "the number of steps it had, or start a new run from its weights (--resume-adapter "
+                f"{last.parent} run_name=...)"
             )
 
     def where(self) -> str:

@@ -158,6 +158,14 @@ class Checkpoints:
             _refuse_broken(path)
         else:
             path = self.newest()
+            ended = [number for number, folder in stages_in(self.run_dir).items() if (folder / MANIFEST).exists()]
+            if ended and (path is None or place_of(path)[0] < ended[-1]):
+                folder = self.run_dir / f"stage{ended[-1]}"
+                raise ConfigError(
+                    f"{folder}: this stage has ended, and none of its checkpoints can be used any more: start a new "
+                    f"run from its weights (--resume-adapter {folder} run_name=...), or train it again from a "
+                    "checkpoint of an earlier stage (--resume DIR)"
+                )
         if path is not None:
             self._refuse_other_run(path, read_manifest(path))
         elif checkpoints_in(self.run_dir):
@@ -229,55 +237,19 @@ class Checkpoints:
         """Waits until a result is on disk, then adds the manifest that `step_of_result` reads."""
         seal(folder, **self._facts(), step=step, log_offsets=self.log.offsets(), best=self.best)
 
-    def end_of(self, stage: int) -> int | None:
-        """Returns the step at which a stage ended if the checkpoint of that step is gone, and takes over its best.
-
-        Returns None if the stage has not ended, or its last checkpoint is there. Raises ConfigError when the result is
-        damaged, or belongs to other data.
-        """
-        folder = self.run_dir / f"stage{stage}"
-        answer = [self._end_of(stage, folder) if self.accelerator.is_main_process else (None, [])]
-        manifest, broken = broadcast_object_list(answer)[0]
-        if manifest is None:
-            return None
-        if broken:
-            raise ConfigError(
-                f"{folder}: this stage has ended, but {'; '.join(broken)}, and no checkpoint of its end is left to "
-                "restore it from: restore it from a backup, or train it again from a checkpoint that you name, by "
-                "--resume DIR"
-            )
-        self._refuse_other_inputs(folder, manifest)
-        self.best = manifest["best"]
-        return manifest["step"]
-
-    def _end_of(self, stage: int, folder: Path) -> tuple[dict[str, Any] | None, list[str]]:
-        """Returns the manifest of a stage's result, if no checkpoint of its end can be used, and what is damaged."""
-        manifest, newest = manifest_of(folder), self._newest()
-        if not (folder / MANIFEST).exists() or (newest and place_of(newest) >= (stage, manifest.get("step", 0))):
-            return None, []
-        return manifest, problems(folder)
-
     def take_over_logs(self, stage: int) -> None:
         """Continues the rows and the best of the stages before `stage`, which starts from given weights.
 
-        Of its own, rows of an earlier start that no checkpoint holds are dropped, as in a resume. Raises ConfigError if
-        the run has other data.
+        Rows that the result of the stage before does not hold are dropped, or, where it is damaged, those that the
+        newest checkpoint does not hold. Raises ConfigError if the run has other data.
         """
-        answer = [self._end_before(stage) if self.accelerator.is_main_process else None]
+        result = self.run_dir / f"stage{stage - 1}"
+        answer = [(result if is_whole(result) else self._newest()) if self.accelerator.is_main_process else None]
         if folder := broadcast_object_list(answer)[0]:
             manifest = read_manifest(folder)
             self._refuse_other_inputs(folder, manifest)
             self.best = {name: best for name, best in manifest["best"].items() if name != f"stage{stage}"}
             self.log.rewind(manifest["log_offsets"])
-        if self.accelerator.is_main_process and (newest := self._newest()):  # which a kill may have left half done
-            self._saved(newest)
-            self._prune(newest.parent)
-
-    def _end_before(self, stage: int) -> Path | None:
-        """Returns the result of the stage before if it says where the logs ended, else the newest checkpoint."""
-        result = self.run_dir / f"stage{stage - 1}"
-        is_known = (result / MANIFEST).exists() and not problems(result) and read_manifest(result)["log_offsets"]
-        return result if is_known else self._newest()
 
     def restore_result(self, stage: int, steps: int, save_rest: Callable[[Path], None]) -> None:
         """Rewrites the adapter of a finished stage, if missing or damaged, from the checkpoint of its last step."""

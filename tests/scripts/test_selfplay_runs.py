@@ -417,7 +417,7 @@ def test_a_finished_run_and_its_adapter(straight, template, tmp_path, url):
     for folder in bare.dir.glob("stage1/step_*"):
         shutil.rmtree(folder)
     before = bare.contents()
-    assert "this run is finished" in bare.start("--resume") and "after training" in bare.said()
+    assert "this stage has ended, and none of its checkpoints" in bare.start("--resume", code=2)
     assert bare.contents() == before  # its rows and scoreboard.json, too
     warm = Run(template, tmp_path / "work")
     warm.start("--resume-adapter", str(straight.dir / "stage1"), "train.steps=1")
