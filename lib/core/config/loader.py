@@ -9,7 +9,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from lib.core.config.collect import CollectConfig
-from lib.core.config.rl import SAMPLER_TRICKS
+from lib.core.config.rl import TrainedSampling
 from lib.core.config.score import ScoreConfig
 from lib.core.config.selfplay import SelfPlayConfig
 from lib.core.config.sft import SFTConfig
@@ -21,8 +21,9 @@ from lib.core.registry import did_you_mean
 
 Config = TypeVar("Config", bound=Outputs)
 KINDS = (ScoreConfig, SelfPlayConfig, CollectConfig, SFTConfig, SweepConfig)
+SAMPLER_TRICKS = ("top_p", "top_k", "min_p", "repetition_penalty")
 HINTS: dict[str, tuple[str, ...]] = {  # unknown keys -> the key to use, of the first of these that a config has
-    # of earlier versions
+    # of the systems that this one succeeds
     "dataset.input_field": ("prompts.user",),
     "generation_temperature": ("generation.temperature",),
     "kl_coeff": ("train.beta", "train.beta1 and train.beta2"),
@@ -32,24 +33,6 @@ HINTS: dict[str, tuple[str, ...]] = {  # unknown keys -> the key to use, of the 
     "lora_target_modules": ("model.adapters.lora.targets",),
     "model.model_id": ("model.name",),
     "self_play": ("opponent.snapshots", "rl_train_gspo_selfplay.py, which plays against an opponent"),
-    "distill.itself": ("distill.shown, without a distill.model",),
-    "tools.web.enabled": ("tools.names, which alone says whether the web tools may be called",),
-    "corrections": ("train.attempts, one more than that",),
-    "azure_api_version": ("servers.NAME.base_url, which ends in /openai/v1 for Azure",),
-    "input_price": ("servers.NAME.prices: [input, output]",),
-    "output_price": ("servers.NAME.prices: [input, output]",),
-    "generation.thinking.open_tag": ("generation.thinking.tags: [opening, closing]",),
-    "generation.thinking.close_tag": ("generation.thinking.tags: [opening, closing]",),
-    "open_tag": ("servers.NAME.thinking.tags: [opening, closing]",),
-    "close_tag": ("servers.NAME.thinking.tags: [opening, closing]",),
-    "headers": ("servers.NAME.base_url and the variable OPENAI_CUSTOM_HEADERS, which all servers get",),
-    "endpoint": ("server: NAME, with what stood here under servers.NAME",),
-    "outage": ("servers.NAME.outage",),
-    "opponent.endpoint": ("opponent.server: NAME, with what stood here under servers.NAME",),
-    "opponent.thinking": ("servers.NAME.thinking, or generation.thinking if snapshots play",),
-    "teacher.temperature": ("servers.NAME.extra_body: {temperature: 0.6}",),
-    "teacher.endpoint": ("teacher.server: NAME, with what stood here under servers.NAME",),
-    "teacher.thinking": ("servers.NAME.thinking",),
     "wandb_project": ("tracking.project",),
     # of transformers, PEFT and TRL
     "batch_size": ("train.batch_size", "train.stage1_batch_size and train.stage2_batch_size", "generation.batch_size"),
@@ -83,6 +66,9 @@ HINTS: dict[str, tuple[str, ...]] = {  # unknown keys -> the key to use, of the 
     # of vLLM, Unsloth and servers
     "fast_inference": ("generation.engine: vllm",),
     "gpu_memory_utilization": ('generation.vllm.options: [--gpu-memory-utilization, "0.4"]',),
+    "endpoint": ("server: NAME, with what stood here under servers.NAME",),
+    "opponent.endpoint": ("opponent.server: NAME, with what stood here under servers.NAME",),
+    "teacher.endpoint": ("teacher.server: NAME, with what stood here under servers.NAME",),
     "opponent.provider": ("opponent.server, which names one of servers",),
     "provider": ("servers.NAME.base_url, the address of a server",),
     "teacher.provider": ("teacher.server, which names one of servers",),
@@ -160,16 +146,12 @@ def _kind_of(tree: dict, kinds: tuple[type[Config], ...], path: Path) -> type[Co
 
 
 def _unknown_keys(kind: type[BaseModel], tree: dict) -> int:
-    """Counts the keys of a tree that a section does not know, including those of its own sections."""
-    count = 0
-    for key, value in tree.items():
-        if key not in kind.model_fields:
-            count += 1
-        elif isinstance(value, dict) and (section := section_of(kind.model_fields[key])):
-            count += _unknown_keys(section, value)
-        elif isinstance(value, dict) and (section := _section_by_name(kind.model_fields[key])):
-            count += sum(_unknown_keys(section, entry) for entry in value.values() if isinstance(entry, dict))
-    return count
+    """Counts the keys of a tree that a config, or one of its sections, does not know."""
+    try:
+        kind.model_validate(tree)
+    except ValidationError as error:
+        return sum(problem["type"] == "extra_forbidden" for problem in error.errors())
+    return 0
 
 
 def _override(tree: dict, lines: dict[str, Any], text: str) -> list[tuple[Any, str]]:
@@ -209,21 +191,18 @@ def _explain(kind: type[BaseModel], tree: dict, problem: Mapping[str, Any]) -> t
     *sections, name = path
     for part in sections:
         tree = tree.setdefault(part, {})
-    value = tree.pop(name, None)
+    tree.pop(name, None)
     if problem["type"] == "extra_forbidden":
         return key, f"unknown key{_meant(kind, owner, key)}", False
     if problem["type"] == "missing" and isinstance(problem["loc"][-1], str):
         tree[name] = {} if section else "unset"
         return key, "is missing and has no default: add it", True
-    has_tricks = section is not None and isinstance(value, dict)
-    if has_tricks:
-        tree[name] = {k: v for k, v in value.items() if k not in SAMPLER_TRICKS}
-    elif field.is_required() and section is None:
+    if field.is_required() and section is None:
         tree[name] = "unset"
     may_be_secret = path[0] == "servers" or name == "server"
     got = "" if problem["type"] == "value_error" or may_be_secret else f", got {shortened(problem['input'])}"
     message = problem["msg"].removeprefix("Value error, ").replace("Input should be", "should be")
-    return key, message[0].lower() + message[1:] + got, not has_tricks
+    return key, message[0].lower() + message[1:] + got, True
 
 
 def _locate(kind: type[BaseModel], location: tuple) -> tuple[list[str], type[BaseModel], Any]:
@@ -246,6 +225,11 @@ def _locate(kind: type[BaseModel], location: tuple) -> tuple[list[str], type[Bas
 def _meant(kind: type[BaseModel], owner: type[BaseModel], key: str) -> str:
     """Describes an unknown key: which one it resembles, or where it belongs, or which keys are known there."""
     name = key.rpartition(".")[2]
+    if name in SAMPLER_TRICKS and issubclass(owner, TrainedSampling):
+        return (
+            f"; {name} would make the sampling distribution differ from the one whose log-probabilities are trained, "
+            "which biases the gradient: remove it"
+        )
     keys, scripts = [*keys_of(kind, with_sections=True)], [config.__doc__ for config in KINDS]
     for hint in HINTS.get(key, HINTS.get(name, ())):
         if re.split("[:, ]", hint)[0] in keys + scripts:

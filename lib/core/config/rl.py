@@ -4,7 +4,7 @@ import shlex
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, field_validator
 
 from lib.core.config.chat import Server, Servers, server_conflicts
 from lib.core.config.combinations import VLLM, refusal
@@ -24,7 +24,6 @@ from lib.core.config.shared import (
     wrong_address,
 )
 
-SAMPLER_TRICKS = ("top_p", "top_k", "min_p", "repetition_penalty")
 KlKind = Literal["k3", "k2", "k1_in_reward", "exact"]  # see lib/rl/losses.py for the value and the gradient of each
 
 
@@ -102,17 +101,6 @@ class TrainedSampling(Section):
     batch_size: Count | None = None  # maximum number of completions decoded at once; null: as many as memory allows
     engine: Literal["native", "vllm"] = "native"  # native: in this process, with the weights that are trained
     vllm: Vllm = Vllm()
-
-    @model_validator(mode="before")
-    @classmethod
-    def _no_sampler_tricks(cls, values: Any) -> Any:
-        tricks = [key for key in SAMPLER_TRICKS if isinstance(values, dict) and key in values]
-        if tricks:
-            raise ValueError(
-                f"{', '.join(tricks)} would make the sampling distribution differ from the one whose log-probabilities "
-                "are trained, which biases the gradient: remove it"
-            )
-        return values
 
 
 class SamplerCorrection(Section):

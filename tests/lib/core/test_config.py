@@ -430,12 +430,10 @@ def test_names_of_variables_are_taken(tmp_path, name):
     assert loaded(tmp_path, text, kind=SelfPlayConfig).servers["far"].api_key_env == name
 
 
-OLD = {  # keys that became a server's
+OLD = {  # keys of the systems that this one succeeds
     SelfPlayConfig: {
         "opponent.endpoint": "opponent.server: NAME, with what stood here under servers.NAME",
-        "opponent.thinking": "servers.NAME.thinking, or generation.thinking if snapshots play",
         "teacher.endpoint": "teacher.server: NAME, with what stood here under servers.NAME",
-        "teacher.thinking": "servers.NAME.thinking",
     },
     CollectConfig: {"endpoint": "server: NAME, with what stood here under servers.NAME"},
 }
@@ -459,8 +457,8 @@ def test_a_server_has_a_name_that_overrides_can_name(tmp_path, name):
 def test_sampler_tricks_are_refused_with_the_reason(tmp_path, trick):
     lines = mistakes(tmp_path, GOOD, f"generation.{trick}=0.9", "generation.temperature=0")
     assert len(lines) == 2
-    assert f"{trick} would make the sampling distribution differ from the one whose log-probabilities are" in lines[0]
-    assert lines[1].endswith("generation.temperature: should be greater than 0, got 0")
+    assert f"{trick} would make the sampling distribution differ from the one whose log-probabilities are" in lines[1]
+    assert lines[0].endswith("generation.temperature: should be greater than 0, got 0")
 
 
 # -- what YAML means
