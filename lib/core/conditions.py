@@ -22,7 +22,7 @@ OF_A_RUN = (
     "accuracy", "accuracy_greedy", "accuracy_greedy_before", "accuracy_without_feedback", "gained", "parameters",
     "seconds_per_step", "tokens", "tokens_to_level", "seconds", "alarms", "sampler_gap",
 )  # fmt: skip
-JOINED = (ast.Add, ast.Sub, ast.Mult, ast.Div)
+JOINED = (ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.Div, ast.UnaryOp, ast.USub, ast.Call, ast.Name, ast.Load)
 COMPARED = {ast.GtE: operator.ge, ast.Gt: operator.gt, ast.LtE: operator.le, ast.Lt: operator.lt}
 CALLED: dict[str, Callable[..., float]] = {"abs": abs, "min": min, "max": max}
 GRAMMAR = "expected figures such as after_stage2.delta, numbers, + - * /, abs, min, max, and one of >= > <= <"
@@ -80,30 +80,18 @@ def read_condition(text: str) -> Condition:
         tree = None
     if not isinstance(tree, ast.Compare) or len(tree.ops) != 1 or type(tree.ops[0]) not in COMPARED:
         raise ValueError(f"'{text}' is not a condition: {GRAMMAR}")
-    for side in (tree.left, tree.comparators[0]):
-        _check(side, figures, text)
-    left, right = (compile(ast.Expression(side), text, "eval") for side in (tree.left, tree.comparators[0]))
+    sides = tree.left, tree.comparators[0]
+    for node in (node for side in sides for node in ast.walk(side)):
+        if isinstance(node, ast.Name) and node.id not in (*figures, *CALLED):
+            raise ValueError(f"'{text}' is not a condition: '{node.id}' has no moment; {GRAMMAR}")
+        if not isinstance(node, JOINED) and type(getattr(node, "value", None)) not in (int, float):
+            raise ValueError(f"'{text}' is not a condition: {GRAMMAR}")
+    left, right = (compile(ast.Expression(side), text, "eval") for side in sides)
     used = {name: figures[name] for name in (*left.co_names, *right.co_names) if name in figures}
     kind = type(tree.ops[0])
-    return Condition(text, left, right, COMPARED[kind], 1 if kind in (ast.GtE, ast.Gt) else -1, used)
-
-
-def _check(node: ast.expr, figures: dict[str, Figure], text: str) -> None:
-    """Raises ValueError for anything that is not in the grammar."""
-    if isinstance(node, ast.Constant) and type(node.value) in (int, float):
-        return
-    if isinstance(node, ast.Name) and node.id in figures:
-        return
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        parts = [node.operand]
-    elif isinstance(node, ast.BinOp) and isinstance(node.op, JOINED):
-        parts = [node.left, node.right]
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in CALLED:
-        parts = node.args
-        if node.keywords or len(parts) < 1 + (node.func.id != "abs") or (node.func.id == "abs" and len(parts) > 1):
-            raise ValueError(f"'{text}' is not a condition: abs has one argument, min and max have several")
-    else:
-        what = f"'{node.id}' has no moment" if isinstance(node, ast.Name) else f"'{ast.unparse(node)}'"
-        raise ValueError(f"'{text}' is not a condition: {what}; {GRAMMAR}")
-    for part in parts:
-        _check(part, figures, text)
+    condition = Condition(text, left, right, COMPARED[kind], 1 if kind in (ast.GtE, ast.Gt) else -1, used)
+    try:
+        condition.measure(lambda figure: 1.0)
+    except TypeError as error:
+        raise ValueError(f"'{text}' is not a condition: {error}; {GRAMMAR}") from error
+    return condition

@@ -29,18 +29,12 @@ from lib.core.config.adapters import (
     Adapters,
     AttentionTemperature,
     BitFit,
-    BottleneckSettings,
     ChannelGates,
     HeadGates,
     Ia3,
     InputGates,
     Lora,
-    NormGains,
     Oft,
-    ProjectionGates,
-    ResidualGates,
-    RopeFrequencySettings,
-    SoftPromptSettings,
     TinyLora,
     Tuner,
     Vera,
@@ -57,7 +51,6 @@ from lib.core.config.combinations import (
     OWN,
     SLAB,
     UNSLOTH,
-    VLLM,
     in_words,
     obstacles_everywhere,
     refusal,
@@ -70,13 +63,11 @@ from lib.core.config.curriculum import (
     Weighting,
 )
 from lib.core.config.distill import Distill
-from lib.core.config.feedback import TestsFeedback, VerdictFeedback
 from lib.core.config.loader import KINDS, dump, keys_of, load, section_of
 from lib.core.config.options import check_launcher, parse, parser, positive, resuming_parser, training_parser
 from lib.core.config.rl import (
     Dataset,
     Eval,
-    MixturePart,
     RLConfig,
     SamplerCorrection,
     TrainedSampling,
@@ -86,13 +77,11 @@ from lib.core.config.rl import (
 )
 from lib.core.config.score import ATTEMPT, Generation, Prompts, ScoreConfig, ScoreTrain
 from lib.core.config.selfplay import (
-    GspoTrain,
     Opponent,
     SelfPlayConfig,
     Snapshots,
-    TeacherSettings,
 )
-from lib.core.config.sft import FromScratch, SFTConfig, SFTDataset, SFTTrain
+from lib.core.config.sft import FromScratch, SFTConfig, SFTDataset
 from lib.core.config.shared import (
     HubSettings,
     Model,
@@ -102,7 +91,6 @@ from lib.core.config.shared import (
     RunConfig,
     SandboxSettings,
     Source,
-    TaskReward,
     TrainedModel,
     weighted_sum,
     weights_of,
