@@ -72,9 +72,10 @@ from lib.core.console import answered, format_trouble, in_brackets, share
 from lib.core.errors import FINISHED, ConfigError, Left, run_script
 from lib.core.registry import matchers
 from lib.rewards.judge import prepare
+from lib.run.directory import position
 from lib.run.hub import local_adapter
 from lib.run.manifest import read_manifest
-from lib.run.results import newest_adapter, position
+from lib.run.results import newest_adapter
 from lib.run.runlog import is_number
 from pages import eval_tables, paired
 from pages.blocks import seen

@@ -126,7 +126,7 @@ def load_model(config: SFTConfig) -> tuple[Any, Any]:
     backend = start_backend(config.model)
     if config.model.from_scratch:
         return scratch.build(config.model.from_scratch, config.model.chat_template, config.seed)
-    if not config.model.adapters.is_empty:
+    if config.model.adapters.names:
         model, tokenizer = load_base(config.model, backend)
         return attach(model, config.model, backend, config.seed), tokenizer
     # all weights are trained: bfloat16 would round small updates away

@@ -94,13 +94,10 @@ class Checkpoints:
         write_extra: Callable[[Path], None] = lambda folder: None,
         saved: Callable[[Path], None] = lambda folder: None,
     ):
-        if keep < 2:
-            raise ConfigError(f"checkpoints: keep is {keep}, needs at least 2: the newest may turn out to be damaged")
         self.run_dir = Path(run_dir)
         self.accelerator = accelerator
         self.model = model
         self.optimizer = optimizer
-        self._refuse_strays()
         for stage in stages_in(self.run_dir).values():
             if stage.is_symlink():
                 raise ConfigError(f"{stage}: is a link, expected a folder of this run: put there what it points to")
@@ -250,6 +247,9 @@ class Checkpoints:
             self._refuse_other_inputs(folder, manifest)
             self.best = {name: best for name, best in manifest["best"].items() if name != f"stage{stage}"}
             self.log.rewind(manifest["log_offsets"])
+        if self.accelerator.is_main_process and (newest := self._newest()):  # which a kill may have left half done
+            self._saved(newest)
+            self._prune(newest.parent)
 
     def restore_result(self, stage: int, steps: int, save_rest: Callable[[Path], None]) -> None:
         """Rewrites the adapter of a finished stage, if missing or damaged, from the checkpoint of its last step."""
@@ -276,15 +276,6 @@ class Checkpoints:
             save_rest(folder)
             facts = {name: manifest[name] for name in (*self._facts(), "log_offsets", "best")}  # of that time
             seal(folder, **facts, step=step_of(last))
-
-    def _refuse_strays(self) -> None:
-        inside = set(self.model.parameters())
-        trained = [value for group in self.optimizer.param_groups for value in group["params"] if value.requires_grad]
-        strays = [list(value.shape) for value in trained if value not in inside]
-        if strays:
-            raise ConfigError(
-                f"checkpoints: weights of shape {strays[0]} are not part of the model, and would not be saved"
-            )
 
     # -- saving
 

@@ -98,6 +98,12 @@ def place_of(checkpoint: Path) -> tuple[int, int]:
     return int(checkpoint.parent.name.removeprefix("stage")), step_of(checkpoint)
 
 
+def position(folder: Path | None) -> tuple[int, float] | None:
+    """Returns stage and step of trained weights; the end of a stage has step infinity. None for any other folder."""
+    match = re.search(r"(?:^|/)stage(\d+)(?:/step_(\d+))?$", folder.as_posix()) if folder else None
+    return (int(match[1]), float(match[2] or "inf")) if match else None
+
+
 def adapter_in(folder: Path, key: str = "") -> Path:
     """Returns `folder` if it holds a saved adapter, else raises ConfigError, naming the option or config key `key`.
 

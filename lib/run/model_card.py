@@ -22,11 +22,10 @@ from safetensors import safe_open
 from lib.core.config import ScoreConfig, SelfPlayConfig, SFTConfig, load, read_tree, weighted_sum
 from lib.core.console import WHEN, label_of, samples_of
 from lib.run.adapter_files import own_adapters
-from lib.run.directory import ADAPTER, CARD, EXTRA
+from lib.run.directory import ADAPTER, CARD, EXTRA, position
 from lib.run.runlog import is_number, read_jsonl
 
 HUB_ID = re.compile(r"[\w-][\w.-]*/[\w.-]+")
-FOLDERS = re.compile(r"(?:^|/)stage(\d+)(?:/step_(\d+))?$")
 SCRIPT = "two_attempts.py"  # next to an exported model: asks a server that has it for both attempts
 LICENCE = ("license", "license_name", "license_link")  # as a card's metadata has them
 # what a card shows of a config: numbers and switches in SECTIONS, the TEXTS in them, and WHOLE sections
@@ -143,18 +142,12 @@ def run_of(adapter: Path) -> tuple[Path, dict[str, Any]] | None:
 
 def _rows_until(run: Path, place: Path, stream: str) -> list[dict]:
     """Returns the rows of a stream up to the step of the weights in `place`."""
-    path, last = run / f"{stream}.jsonl", _moment_of(place)
+    path, last = run / f"{stream}.jsonl", position(place) or (inf, inf)
     return [row for row in read_jsonl(path)[0] if _moment(row) <= last] if path.exists() else []
 
 
 def _moment(row: dict) -> tuple[float, float]:
     return row.get("stage", 1), row["step"]
-
-
-def _moment_of(place: Path) -> tuple[float, float]:
-    """Returns stage and step of saved weights; the end of either is infinity."""
-    match = FOLDERS.search(place.as_posix())
-    return (int(match[1]), float(match[2] or inf)) if match else (inf, inf)
 
 
 def _largest_k(row: dict) -> dict[str, Any]:
@@ -222,9 +215,10 @@ def _settings(tree: dict[str, Any]) -> dict[str, dict]:
 
 def _when(place: Path) -> str:
     """Returns the moment of training at which weights were saved, in words."""
-    if not (match := FOLDERS.search(place.as_posix())):
+    if not (there := position(place)):
         return "at the end of training"
-    return f"after step {match[2]} of stage {match[1]}" if match[2] else f"at the end of stage {match[1]}"
+    stage, step = there
+    return f"at the end of stage {stage}" if step == inf else f"after step {step:.0f} of stage {stage}"
 
 
 def _sources(tree: dict[str, Any]) -> list[dict[str, Any]]:
@@ -261,7 +255,7 @@ def _evaluation(run: Path, place: Path) -> dict[str, Any]:
     if rows and "loss" not in columns:
         note = f"Exact match {samples_of(rows)}; in brackets 95 % intervals."
         notes.append(" ".join([note, *(text for key, text in LEGEND.items() if key in columns)]))
-    if rows and _moment(rows[-1])[1] < _moment_of(place)[1] < inf:
+    if rows and _moment(rows[-1])[1] < (position(place) or (inf, inf))[1] < inf:
         notes.append("These weights were saved after the last of these evaluations.")
     losses = [row["loss"] for row in _rows_until(run, place, "metrics") if "stage" not in row]  # of SFT
     if losses:

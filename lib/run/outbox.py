@@ -20,12 +20,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatch
+from math import inf
 from pathlib import Path
 
 from lib.core.config import HubSettings
 from lib.core.errors import ConfigError
 from lib.core.interrupts import current
-from lib.run.directory import CARD
+from lib.run.directory import CARD, position
 from lib.run.hub import BESIDE, MAIN, WEIGHTS, push
 
 OUTBOX = "to_hub"
@@ -34,14 +35,13 @@ LOCK = ".lock"
 REPO = ".repo"
 PUSHED = ".pushed"  # the ending of a folder that is being removed: a kill must not leave half of it waiting
 PUSH = Path(__file__).parents[2] / "push.py"
-FOLDER = re.compile(r"(?:^|/)(stage\d+)/(step_\d+)$")
 BEAT_SECONDS = 0.2
 
 
 def revision_of(folder: Path) -> str:
     """Returns the revision of a folder of weights: stage1-step_200 for a checkpoint, main for anything else."""
-    match = FOLDER.search(folder.as_posix())
-    return f"{match[1]}-{match[2]}" if match else MAIN
+    stage, step = position(folder) or (0, inf)
+    return f"stage{stage}-step_{step:.0f}" if step < inf else MAIN
 
 
 def contents(folder: Path, repo: str, revision: str) -> dict[str, Path | bytes]:

@@ -1,13 +1,12 @@
 """The trained weights that a command line names: by a run, an adapter, a whole model, or a config alone."""
 
 import argparse
-import re
 from pathlib import Path
 from typing import Any
 
 from lib.core.config import ScoreConfig, SelfPlayConfig, load, read_tree
 from lib.core.errors import ConfigError
-from lib.run.directory import ADAPTER_CONFIG, EXTRA_CONFIG
+from lib.run.directory import ADAPTER_CONFIG, EXTRA_CONFIG, position
 from lib.run.hub import local_adapter
 
 SETTINGS = "rematch.yaml"  # next to an exported model: what its card shows of the run's config
@@ -56,9 +55,3 @@ def newest_adapter(run: Path) -> Path:
     if not adapters:
         raise ConfigError(f"{run}: there is no adapter in it, expected stage1 or stage2; give a run directory")
     return adapters[max(adapters)]
-
-
-def position(adapter: Path | None) -> tuple[int, float] | None:
-    """Returns stage and step of a run's adapter; the end of a stage has step infinity. None for any other folder."""
-    match = re.search(r"(?:^|/)stage(\d+)(?:/step_(\d+))?$", adapter.as_posix()) if adapter else None
-    return (int(match[1]), float(match[2] or "inf")) if match else None

@@ -241,10 +241,6 @@ class Lines:
         """Returns the file's size in bytes."""
         return os.fstat(self._file).st_size
 
-    def is_deleted(self) -> bool:
-        """True if the file no longer has a name."""
-        return os.fstat(self._file).st_nlink == 0
-
     def append(self, line: bytes) -> int:
         """Writes the whole line or nothing; returns its offset in bytes."""
         end = self.size()
@@ -311,7 +307,6 @@ class _Stream:
         self._waiting: deque[bytes] = deque(maxlen=RING_ROWS)
         self._lost = 0
         self._warned = -math.inf  # monotonic seconds
-        self._is_deleted = False
 
     def _open(self) -> None:
         self._lines = Lines(self._path)
@@ -335,13 +330,6 @@ class _Stream:
         self._flush()
         try:
             self._lines.sync()
-            if self._lines.is_deleted() and not self._is_deleted:
-                self._is_deleted = True
-                logger.warning(
-                    "%s: was deleted or replaced while the run writes it: its rows are lost when the run ends; stop "
-                    "the run and continue with --resume, which begins the file again",
-                    self._path,
-                )  # fmt: skip
             if self._limit and self._lines.size() >= self._limit // 2:
                 self._set_aside()
         except OSError as error:

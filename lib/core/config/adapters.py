@@ -1,6 +1,6 @@
 """The shelf of adapters, each a section; what is trained is the sum of those that are there."""
 
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from lib.core.config.section import Conflicts, Count, CountOrZero, Name, Positive, Section
 
@@ -14,7 +14,7 @@ class Tuner(Section):
     @property
     def layers(self) -> list[str] | str:
         """Returns the names of the layers that get it, or `all-linear`."""
-        return "all-linear"
+        return getattr(self, "targets", "all-linear")
 
     @property
     def key(self) -> str:
@@ -24,7 +24,7 @@ class Tuner(Section):
     @property
     def family(self) -> str:
         """Returns its name in the table of combinations."""
-        return self.key
+        return getattr(self, "kind", self.key)
 
 
 class Lora(Tuner):
@@ -39,16 +39,6 @@ class Lora(Tuner):
         "q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj",
     ]  # fmt: skip
     # names of the linear layers that get an adapter
-
-    @property
-    def layers(self) -> list[str] | str:
-        """Returns `targets`."""
-        return self.targets
-
-    @property
-    def family(self) -> str:
-        """Returns its kind."""
-        return self.kind
 
 
 class Vera(Tuner):
@@ -147,13 +137,6 @@ class NormGains(Section):
     """A change of each norm's gain."""
 
 
-class Family(NamedTuple):
-    """A kind of adapter, and its settings."""
-
-    name: str
-    settings: Section
-
-
 class Adapters(Section):
     """The adapters to train on a frozen base: those that are not null, in any combination."""
 
@@ -177,31 +160,25 @@ class Adapters(Section):
     # training steps over which all of these, LoRA excepted, are blended in from doing nothing
 
     @property
-    def families(self) -> list[Family]:
-        """Returns those of our own that are set, in a fixed order: all but PEFT's."""
-        return [family for family in self._all if not isinstance(family.settings, Tuner)]
+    def families(self) -> dict[str, Section]:
+        """Returns the settings of those of our own that are set, by family: all but PEFT's."""
+        return {name: settings for name, settings in self._all.items() if not isinstance(settings, Tuner)}
 
     @property
     def tuner(self) -> Tuner | None:
         """Returns the settings of the adapter that PEFT adds to the model, if any."""
-        return next((family.settings for family in self._all if isinstance(family.settings, Tuner)), None)
+        return next((settings for settings in self._all.values() if isinstance(settings, Tuner)), None)
 
     @property
     def names(self) -> list[str]:
         """Returns all that are set, by their names in the table of combinations."""
-        return [family.settings.family if isinstance(family.settings, Tuner) else family.name for family in self._all]
+        return [getattr(settings, "family", name) for name, settings in self._all.items()]
 
     @property
-    def is_empty(self) -> bool:
-        """True if no adapter is trained."""
-        return not self._all
-
-    @property
-    def _all(self) -> list[Family]:
-        fields = ((name, getattr(self, name)) for name in type(self).model_fields)
-        return [Family(name, settings) for name, settings in fields if isinstance(settings, Section)]
+    def _all(self) -> dict[str, Section]:
+        return {name: settings for name, settings in self if isinstance(settings, Section)}
 
     def _conflicts(self) -> Conflicts:
-        tuners = [family.name for family in self._all if isinstance(family.settings, Tuner)]
+        tuners = [name for name, settings in self._all.items() if isinstance(settings, Tuner)]
         if len(tuners) > 1:
             yield tuple(tuners), f"PEFT puts one of {', '.join(tuners)} on a layer: set the others to null"

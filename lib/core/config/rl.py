@@ -212,7 +212,7 @@ class RLConfig(RunConfig):
     def _conflicts(self) -> Conflicts:
         for section, name in self.asked.items():
             yield from server_conflicts(f"{section}.server", name, self.servers)
-        if self.model.adapters.is_empty:
+        if not self.model.adapters.names:
             yield ("model.adapters",), "nothing would be trained: the base is the reference; keep lora, or add another"
         if self.generation.engine == "vllm":
             yield from self._conflicts_with_vllm()

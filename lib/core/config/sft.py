@@ -104,7 +104,7 @@ class SFTConfig(RunConfig):
         adapters = self.model.adapters
         for name in [name for name in ("soft_prompt", "warmup_steps") if getattr(adapters, name)]:
             yield (f"model.adapters.{name}",), "works in reinforcement learning alone: remove it here"
-        if self.model.from_scratch and not adapters.is_empty:
+        if self.model.from_scratch and adapters.names:
             yield (
                 ("model.from_scratch", "model.adapters"),
                 "random weights must all be trained: remove model.adapters",

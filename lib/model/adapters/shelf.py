@@ -37,7 +37,7 @@ class Shelf(nn.Module):
 
     def __init__(self, families: dict[str, list[Adapter]], config: Adapters):
         super().__init__()
-        self.settings = {name: settings.model_dump(mode="json") for name, settings in config.families}
+        self.settings = {name: settings.model_dump(mode="json") for name, settings in config.families.items()}
         self._warmup = config.warmup_steps
         self._freeze = config.soft_prompt.freeze_steps if config.soft_prompt else 0
         self.families = nn.ModuleDict({name: nn.ModuleList(adapters) for name, adapters in families.items()})
@@ -119,7 +119,7 @@ def attach(model: nn.Module, config: Adapters, seed: int) -> Shelf | None:
     if not any(hasattr(module, "_disable_adapters") for module in model.modules()):  # otherwise PEFT has frozen it
         model.requires_grad_(False)
     draw = torch.Generator().manual_seed(seed)
-    families = {name: _built(name, settings, model, draw) for name, settings in config.families}
+    families = {name: _built(name, settings, model, draw) for name, settings in config.families.items()}
     shelf = Shelf(families, config).to(next(model.parameters()).device)
     for adapter in shelf:
         adapter.attach()

@@ -738,14 +738,6 @@ def test_other_inputs_are_refused_by_name(run_dir, caplog):
     assert "the base weights and the tokenizer changed" in caplog.text
 
 
-def test_what_would_not_be_saved_is_refused(tmp_path):
-    policy = Policy(adapted())
-    policy.gate = torch.nn.Parameter(torch.ones(()))
-    optimizer = torch.optim.SGD(policy.parameters())
-    with pytest.raises(ConfigError, match=r"weights of shape \[\] are not part of the model"):
-        Checkpoints(tmp_path, Accelerator(cpu=True), policy.model, optimizer, RunLog(tmp_path, resume=False))
-
-
 class ItsOptimizer(Section):
     lr: float
     new: int = 3

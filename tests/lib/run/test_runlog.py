@@ -288,17 +288,6 @@ def test_the_remedy_fits_the_reason(tmp_path):
     assert in_child(child) == 0
 
 
-def test_a_file_that_is_deleted_while_it_is_written_is_reported(tmp_path, caplog):
-    with RunLog(tmp_path, resume=False) as log:
-        for step in range(4):
-            log.write("metrics", {"step": step})
-            log.sync()
-            if step == 1:
-                (tmp_path / "metrics.jsonl").unlink()
-    (record,) = caplog.records
-    assert "metrics.jsonl: was deleted or replaced while the run writes it" in record.getMessage()
-
-
 def test_a_name_that_is_too_long_is_one_sentence(capsys):
     def main():
         return Path("x" * 300).exists()
