@@ -50,7 +50,7 @@ def main() -> int:
     check_keys(config)
     run = GspoRun(
         load_task(config), adapter=args.resume_adapter, resume=args.resume,
-        allow_change=args.allow_config_change, profile=args.profile,
+        allow_change=args.allow_config_change,
     )  # fmt: skip
     with run.open() as session:
         if session.progress.due:  # "pretrain" at first

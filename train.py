@@ -49,7 +49,7 @@ def main() -> int:
         return FINISHED
     run = ScoreRun(
         load_task(config), start_stage=args.start_stage, adapter=args.resume_adapter, in_place=args.in_place,
-        resume=args.resume, allow_change=args.allow_config_change, profile=args.profile,
+        resume=args.resume, allow_change=args.allow_config_change,
     )  # fmt: skip
     with run.open() as session:
         if session.progress.due:  # "pretrain" at first

@@ -13,7 +13,6 @@ other             everything else: prompts, logs, checkpoints
 import contextlib
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import torch
 
@@ -68,34 +67,3 @@ def phase(name: str) -> Iterator[None]:
     finally:
         if clock:
             clock.book(left=True)
-
-
-class Profile:
-    """Runs torch's profiler over `steps` optimizer steps, after one that is not recorded; 0 steps: off."""
-
-    def __init__(self, steps: int, folder: Path, rank: int = 0):
-        self._folder, self._rank, self._left = folder, rank, steps
-        self._profile: torch.profiler.profile | None = None
-
-    def step(self) -> str | None:
-        """Advances by one optimizer step; returns the message to show once the trace is written."""
-        if self._profile is None and self._left > 0:
-            self._profile = torch.profiler.profile()
-            self._profile.start()
-            return None
-        self._left -= 1
-        return None if self._left > 0 else self.close()
-
-    def close(self) -> str | None:
-        """Writes the trace of the steps profiled so far, if any, and returns the message to show."""
-        if not self._profile:
-            return None
-        self._profile.stop()
-        profile, self._profile = self._profile, None
-        self._folder.mkdir(parents=True, exist_ok=True)
-        trace = self._folder / f"trace_rank{self._rank}.json.gz"
-        profile.export_chrome_trace(str(trace))
-        where = "self_cuda_time_total" if torch.cuda.is_available() else "self_cpu_time_total"
-        table = profile.key_averages().table(sort_by=where, row_limit=30, max_name_column_width=60)
-        (self._folder / f"operators_rank{self._rank}.txt").write_text(table, encoding="utf-8")
-        return f"profile: {trace}, to be opened at ui.perfetto.dev, and a table of operators next to it"

@@ -3,16 +3,10 @@
 import contextlib
 import io
 import os
-import re
 import sys
-from pathlib import Path
-from typing import BinaryIO
 
 _failed: dict[str, str] = {}  # stream -> reason of its first failure
 _unsaid: list[str] = []
-_copy: BinaryIO = io.BytesIO()  # of what is printed; a file while there is a run
-MOST_EARLY = 1 << 20  # bytes kept before there is a file
-STYLES = re.compile(rb"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07\x1b]*(?:\x07|\x1b\\))")  # a terminal's colours, titles
 
 
 def protect_output() -> None:
@@ -42,15 +36,6 @@ def lost_output() -> str:
     return text
 
 
-def keep_output(path: Path | None) -> None:
-    """Copies what protected streams print, and what they printed before, to a file; None ends that. Raises OSError."""
-    global _copy
-    before, _copy = _copy, open(path, "ab", buffering=0) if path else io.BytesIO()  # noqa: SIM115
-    with contextlib.suppress(OSError):
-        _copy.write(before.getvalue() if isinstance(before, io.BytesIO) else b"")
-    before.close()
-
-
 class _Lossy(io.FileIO):
     def __init__(self, descriptor: int, name: str):
         super().__init__(descriptor, "w", closefd=False)
@@ -58,14 +43,10 @@ class _Lossy(io.FileIO):
 
     def write(self, data) -> int:  # type: ignore[no-untyped-def]
         try:
-            written = super().write(data)
+            return super().write(data)
         except OSError as error:
             _note(self._name, error.strerror or str(error))
-            written = memoryview(data).nbytes
-        with contextlib.suppress(OSError):
-            if not isinstance(_copy, io.BytesIO) or _copy.tell() < MOST_EARLY:
-                _copy.write(STYLES.sub(b"", bytes(data[:written])))
-        return written
+            return memoryview(data).nbytes
 
 
 def _note(name: str, reason: str) -> None:

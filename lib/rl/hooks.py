@@ -26,8 +26,6 @@ def log_row(session: Session, trees: list[Any], credit: Credit, row: dict[str, A
     session.log.write("metrics", row | session.restored("metrics"))
     session.log.sync()
     session.tracker.log(f"stage{row['stage']}", row, row["global_step"])
-    if text := session.profile.step():
-        session.screen.say(text)
     session.steps_done += 1
     pace = (time.monotonic() - session.started) / session.steps_done  # evaluations and checkpoints included
     session.screen.step(row, pace * sum(session.work_left().steps.values()))

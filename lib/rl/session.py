@@ -12,7 +12,7 @@ import torch
 from accelerate.utils import set_seed
 
 from lib.core.children import Children
-from lib.core.clock import Clock, Profile
+from lib.core.clock import Clock
 from lib.core.config import Eval, command_after, dump
 from lib.core.console import ProgressPrinter, Screen, answered, attempts_of, format_trouble, with_best
 from lib.core.errors import ConfigError, Left, NumericError, RewardError
@@ -63,7 +63,6 @@ class Session:
     def __init__(
         self, task: Task, stages: list[Stage], measure: Callable[..., dict], *,
         adapter: Path | None = None, in_place: bool = False, resume: bool | Path = False, allow_change: bool = False,
-        profile: int = 0,
     ):  # fmt: skip
         if adapter:
             load_adapter(task.policy.model, adapter, task.config.model.name)
@@ -86,7 +85,6 @@ class Session:
         self.clock = Clock()
         self.steps_done = 0  # since this process began
         self.held_out = HeldOut(len(task.test), len(task.selection))
-        self.profile = Profile(profile, config.run_dir / "profile", accelerator.process_index)
         self.generator = torch.Generator(accelerator.device)
         self.generator.manual_seed(config.seed)  # everywhere the same, see `lib.rl.tree.sample`
         set_seed(config.seed, device_specific=True)  # for a reward that draws from the global generators
@@ -173,8 +171,6 @@ class Session:
                 raise error.located(
                     config.run_dir, f"{self.where()}: ", "; fix it, then --resume from the last checkpoint", rank
                 ) from error
-            if text := self.profile.close():
-                self.screen.say(text)
             self.accelerator.end_training()
 
     def _refuse_other_steps(self, last: Path) -> None:

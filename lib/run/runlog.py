@@ -1,7 +1,6 @@
 """The log of a run: its config, and JSONL streams that survive a kill at any instant.
 
 machine.json        where the newest start ran: commit, versions, processor, threads
-run.log             what the main process printed, newest start last
 metrics.jsonl       one row per optimizer step
 evaluations.jsonl   one row per evaluation
 alarms.jsonl        what lib/rl/watch.py noticed: a row when something begins, and one when it is over
@@ -27,7 +26,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lib.core.errors import ConfigError, StorageError, storage_remedy
-from lib.core.output import keep_output, lost_output
+from lib.core.output import lost_output
 from lib.run.directory import holds_run, lock, refuse_existing
 from lib.run.machine import MACHINE, describe_machine
 
@@ -66,7 +65,6 @@ class RunLog:
             refuse_existing(self.directory, resume)
             self._streams = {name: _Stream(self.directory, name, (limits or {}).get(name)) for name in streams}
             fsync_folder(self.directory)
-            keep_output(self.directory / "run.log")
         except OSError as error:
             self.close()
             raise StorageError(
@@ -90,7 +88,6 @@ class RunLog:
             stream.close()
         self._streams = {}
         if self._lock is not None:
-            keep_output(None)
             os.close(self._lock)
             self._lock = None
 

@@ -54,7 +54,6 @@ from lib.run.checkpoint import Checkpoints
 from lib.run.manifest import MANIFEST, problems
 from lib.run.runlog import Lines, read_jsonl
 
-APART = {".lock", "run.log"}  # what a run printed differs where it was interrupted
 TIMES = {"time", "tokens_per_second", *(f"seconds_{name}" for name in PHASES)}
 
 
@@ -129,7 +128,7 @@ class Run:
         return [{key: value for key, value in row.items() if key not in TIMES} for row in rows]
 
     def contents(self) -> dict[Path, bytes]:
-        return {path: path.read_bytes() for path in self.dir.rglob("*") if path.is_file() and path.name not in APART}
+        return {path: path.read_bytes() for path in self.dir.rglob("*") if path.is_file() and path.name != ".lock"}
 
     def result(self) -> dict[str, object]:
         """What must be equal to the last bit: every row but for times, other files that do not depend on these, links.

@@ -108,43 +108,6 @@ def test_output_that_cannot_be_written_ends_no_run(tiny_folder, tmp_path, sink):
     assert all("lost_output" not in row for row in rows[1:])
 
 
-def test_what_is_printed_stays_in_the_run(tmp_path):
-    """From the first line on, without colours, of both streams, and whatever becomes of these."""
-    script = f"""
-import os, sys
-from pathlib import Path
-from lib.core.output import keep_output, protect_output
-
-protect_output()
-print("early")
-sys.stdout.flush()
-keep_output(Path({str(tmp_path / "run.log")!r}))
-print("\\x1b[1;33mlate\\x1b[0m", flush=True)
-print("error", file=sys.stderr)
-os.close(1)
-print("lost", flush=True)
-"""
-    for _ in range(2):  # a second start is appended
-        subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True, capture_output=True)
-    assert (tmp_path / "run.log").read_text() == 2 * "early\nlate\nerror\nlost\n"
-
-
-def test_each_run_of_a_process_keeps_its_own_output(tmp_path):
-    script = f"""
-from pathlib import Path
-from lib.core.output import keep_output, protect_output
-
-protect_output()
-for name in "ab":
-    print("early", name, flush=True)
-    keep_output(Path({str(tmp_path)!r}) / name)
-    print("late", name, flush=True)
-    keep_output(None)
-"""
-    subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True, capture_output=True)
-    assert [(tmp_path / name).read_text() for name in "ab"] == ["early a\nlate a\n", "early b\nlate b\n"]
-
-
 @pytest.mark.parametrize(("prepare", "said"), [
     ("sys.stdout.reconfigure(encoding='ascii', errors='strict')", "-> \\xe9\n"),
     ("os.close(1); sys.stdout = sys.__stdout__ = None", ""),

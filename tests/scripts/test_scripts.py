@@ -5,7 +5,6 @@ the scripts report about it can be worked out on paper.
 """
 
 import ast
-import gzip
 import importlib.util
 import json
 import math
@@ -31,7 +30,6 @@ import train
 from data.builders import write_rows
 from engine import Completion
 from judge.parsing import same_answer
-from lib.core.clock import PHASES
 from lib.core.config import ScoreConfig, load
 from lib.core.errors import ConfigError
 from lib.rewards.judge import Verdict
@@ -203,18 +201,6 @@ def test_without_network_one_sentence_says_what_to_do(tmp_path, monkeypatch):
         assert "give " in message
         assert "\n" not in message
         assert caught.value.exit_code == 2
-
-
-def test_train_profiles_as_many_steps_as_it_is_told(inside, capsys):
-    short = ["run_name=profiled", "train.stage1_steps=3", "train.stage2_steps=1", "eval.max_examples=2"]
-    assert tiny.call(train, "--config", "riddles.yaml", "--profile", 2, *short) == 0
-    folder = Path("outputs/profiled/profile")
-    events = json.loads(gzip.decompress((folder / "trace_rank0.json.gz").read_bytes()))["traceEvents"]
-    found = Counter(event["name"] for event in events if event.get("cat") == "user_annotation")
-    assert {*PHASES} - {"other", "waiting"} <= {*found}
-    assert found["optimizer"] == 2
-    assert "aten::" in (folder / "operators_rank0.txt").read_text()
-    assert f"profile: {folder / 'trace_rank0.json.gz'}" in capsys.readouterr().out
 
 
 # ---- evaluate.py

@@ -45,7 +45,6 @@ def training_parser(doc: str) -> argparse.ArgumentParser:
         metavar="DIR",
         help="start from these adapter weights alone, also OWNER/NAME@REVISION",
     )
-    result.add_argument("--profile", type=int, default=0, metavar="N", help="trace N steps, into the run's profile/")
     return result
 
 
