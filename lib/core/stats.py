@@ -5,8 +5,8 @@ as the problem's index) treats a problem as one cluster. scipy is imported where
 """
 
 from collections.abc import Hashable, Sequence
-from math import atanh, comb, fsum, nan, sqrt, tanh
-from statistics import NormalDist, correlation
+from math import comb, fsum, nan, sqrt
+from statistics import NormalDist
 
 _Z = NormalDist().inv_cdf(0.975)
 
@@ -162,11 +162,11 @@ def pearson(first: Sequence[float], second: Sequence[float]) -> tuple[float, tup
     """
     if len(first) < 4 or len(set(first)) == 1 or len(set(second)) == 1:
         return nan, (nan, nan)
-    r = min(1.0, max(-1.0, correlation(first, second)))
-    if abs(r) == 1:
-        return r, (r, r)
-    half = _Z / sqrt(len(first) - 3)
-    return r, (tanh(atanh(r) - half), tanh(atanh(r) + half))
+    from scipy.stats import pearsonr
+
+    result = pearsonr(first, second)
+    low, high = result.confidence_interval()
+    return float(result.statistic), (float(low), float(high))
 
 
 def pass_at_k(n: int, c: int, k: int) -> float:

@@ -193,16 +193,7 @@ def test_percentiles():
     assert isnan(percentiles([], [50])[50])
 
 
-def test_pearson_is_that_of_scipy_and_unknown_where_nothing_varies():
-    from scipy.stats import pearsonr
-
-    draw = Random(0)
-    for n in (4, 10, 200):
-        first = [draw.random() for _ in range(n)]
-        second = [value + draw.random() for value in first]
-        theirs = pearsonr(first, second)
-        r, ends = pearson(first, second)
-        assert r == pytest.approx(theirs.statistic) and ends == pytest.approx(tuple(theirs.confidence_interval()))
+def test_pearson_is_unknown_where_nothing_varies():
     assert pearson([1, 2, 3, 4], [2, 4, 6, 8]) == (1.0, (1.0, 1.0))
     for pair in (([1, 2, 3], [1, 3, 2]), ([1, 1, 1, 1], [1, 2, 3, 4]), ([1, 2, 3, 4], [0, 0, 0, 0])):
         r, ends = pearson(*pair)

@@ -822,12 +822,6 @@ def test_a_folder_without_adapter_is_named(run_dir):
         load_adapter(adapted(), run_dir / "stage1" / "step_2")
 
 
-def test_weights_that_do_not_arrive_are_noticed(run_dir, monkeypatch):
-    monkeypatch.setattr(peft, "set_peft_model_state_dict", lambda *_, **__: None)
-    with pytest.raises(ConfigError, match="was not loaded"):
-        load_adapter(adapted(seed=7, gain=True), run_dir / "stage1" / "step_2")
-
-
 # -- signals
 
 
