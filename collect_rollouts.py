@@ -111,7 +111,8 @@ def main() -> int:
         refuse_losses(progress, len(entries), config)
         collected = [entries[job.id] for job in jobs if job.id in entries]
         takes_cut = config.reward is not None and config.reward.accepts_cut
-        selected, left_out = select(collected, config.selection, takes_cut)
+        choice = config.select if config.reward else config.select.model_copy(update={"only_matches": False})
+        selected, left_out = select(collected, choice, takes_cut)
         write_whole(config.run_dir / SELECTED, lines(config.run_dir / "rollouts.jsonl", selected))
     screen.say(f"{config.run_dir / SELECTED}: {len(selected)} rollouts{left_out}")
     if config.upload:
@@ -184,7 +185,7 @@ def show_plan(config: CollectConfig, jobs: list[RolloutJob], screen: Screen) -> 
     """Prints what would be asked, without asking, and the first prompt: as a local model reads it, or as it is sent."""
     for line in planned(config, len(jobs)):
         screen.say(line)
-    if config.selection.only_matches:
+    if config.reward and config.select.only_matches:
         screen.say(f"{SELECTED} will have right answers only; select.only_matches=false keeps wrong ones too")
     template = None
     if config.model:

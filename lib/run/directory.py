@@ -7,13 +7,12 @@ import logging
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
-from lib.core.config import Outputs, differences, read_tree
+from lib.core.config import Outputs, differences, flat, read_tree
 from lib.core.errors import ConfigError
 
 logger = logging.getLogger(__name__)
@@ -140,7 +139,8 @@ def discard(config: Outputs, *named: Path | None) -> None:
     if os.environ.get("RANK", "0") != "0":
         return
     directory = config.run_dir
-    texts = [*_texts(config.model_dump(exclude={"run_name", "output_dir"})), *(str(path) for path in named if path)]
+    values = dict(flat(config.model_dump(exclude={"run_name", "output_dir"}))).values()
+    texts = [*(value for value in values if isinstance(value, str)), *(str(path) for path in named if path)]
     if needed := [text for text in texts if os.path.exists(text) and is_inside(Path(text), directory)]:
         raise ConfigError(
             f"{directory}: --smoke would empty this folder, but {needed[0]} is in it and is needed: choose another "
@@ -161,16 +161,6 @@ def discard(config: Outputs, *named: Path | None) -> None:
         raise ConfigError(
             f"{directory}: cannot be written ({error.strerror}): choose another output_dir=... or run_name=..."
         ) from error
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, Mapping):
-        value = value.values()
-    if isinstance(value, str | Path):
-        yield str(value)
-    elif isinstance(value, Iterable):
-        for part in value:
-            yield from _texts(part)
 
 
 def is_inside(path: Path, directory: Path) -> bool:

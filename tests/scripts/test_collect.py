@@ -553,8 +553,6 @@ def test_mistakes_are_told_before_anybody_is_asked(task, log):
     assert "column 'problem' is missing from line 1 of" in told and "name the right column in prompts.user" in told
     told = task(rows=[{"question": "x", "answer": ""}]).run(code=2)
     assert "error: dataset.target_field: 1 of 1 train rows have no target, first line 1 of" in told
-    told = task(3, reward=None, select={"only_matches": True}).run(code=2)
-    assert "there is no reward to select by" in told
     told = task(3, server=None).run(code=2)
     assert "give one of the two: a server to ask, or a model to load" in told
     assert len(notes(log)) == seen

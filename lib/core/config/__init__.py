@@ -97,4 +97,4 @@ from lib.core.config.shared import (
     wrong_address,
 )
 from lib.core.config.sweep import SweepConfig
-from lib.core.config.trees import differences, read_tree
+from lib.core.config.trees import differences, flat, read_tree

@@ -40,7 +40,7 @@ class Collection(Section):
     May change at a --resume: nothing is asked again.
     """
 
-    only_matches: bool | None = None  # true: only right answers; null: true if a `reward` is given
+    only_matches: bool = True  # true: only right answers, if a `reward` is given
     best_of: Count | None = None  # maximum rows per prompt: those with the highest reward, then the shortest
     distinct: bool = True  # true: of equal completions of a prompt, only the first
 
@@ -77,8 +77,6 @@ class CollectConfig(RunConfig):
             keys = ("generation.thinking", "server")
             yield keys, f"all but `keep` is for a local model: move it to servers.{self.server}.thinking"
         yield from self._conflicts_of_model()
-        if self.reward is None and self.select.only_matches:
-            yield ("reward", "select.only_matches"), "there is no reward to select by: give one, or leave this key out"
 
     def _conflicts_of_model(self) -> Conflicts:
         most = self.generation.most_tokens
@@ -102,12 +100,6 @@ class CollectConfig(RunConfig):
             return self.generation
         thinking = KeptThinking(**self.remote.thinking.model_dump(), keep=self.generation.thinking.keep)
         return self.generation.model_copy(update={"thinking": thinking})
-
-    @property
-    def selection(self) -> Collection:
-        """Returns `select` with a value for `only_matches`."""
-        chosen = self.select.only_matches
-        return self.select.model_copy(update={"only_matches": self.reward is not None if chosen is None else chosen})
 
     def smoke_overrides(self, examples: int) -> dict[str, Any]:
         """Returns the changes for a run of at most `examples` rows, two short samples each and one round of tools."""

@@ -222,6 +222,9 @@ class RLConfig(RunConfig):
             yield keys, f"{schedule.end:g} is above {self.generation.temperature:g}, where it begins: lower the latter"
         if self.distill:
             yield from self._conflicts_of_distillation(self.distill)
+        buffer, shortest = self.train.overlong_buffer, min(self.budgets)
+        if buffer >= shortest:
+            yield ("train.overlong_buffer",), f"a buffer of {buffer} tokens is no part of {shortest}: lower it"
         first, end = self.eval.rows or (0, 1)
         held, keys = self.dataset.test_split_size, ("eval.rows", "dataset.test_split_size")
         if first >= end:

@@ -217,10 +217,6 @@ class ScoreConfig(RLConfig):
         if self.distill and self.distill.shown and self.prompts.history != "full":
             keys = ("distill.shown", "prompts.history")
             yield keys, "a teacher that sees more reads earlier attempts as they were sampled: set history: full"
-        buffer, shorter = self.train.overlong_buffer, min(self.budgets)
-        if buffer >= shorter:
-            keys = ("train.overlong_buffer", "generation.max_new_tokens_attempt1", "generation.max_new_tokens_attempt2")
-            yield keys, f"a buffer of {buffer} tokens is no part of {shorter}: lower it"
         yield from super()._conflicts()
 
     def evaluations(self, when: str) -> list[tuple[Eval, dict[str, Any]]]:

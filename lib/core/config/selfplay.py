@@ -172,7 +172,7 @@ class SelfPlayConfig(RLConfig):
         return self.teacher is not None and self.teacher.hint.train == "distill"
 
     def _conflicts_of_budgets(self) -> Conflicts:
-        gen, limit, buffer = self.generation, self.model.max_seq_length, self.train.overlong_buffer
+        gen, limit = self.generation, self.model.max_seq_length
         need = gen.max_prompt_length + gen.most_tokens
         if need > limit:
             yield (
@@ -180,9 +180,6 @@ class SelfPlayConfig(RLConfig):
                 f"max_prompt_length + max_new_tokens + thinking.budget_tokens = {need} exceeds model.max_seq_length = "
                 f"{limit}: lower one of the first or raise the last",
             )
-        if buffer >= gen.most_tokens:
-            keys = ("train.overlong_buffer", "generation.max_new_tokens")
-            yield keys, f"a buffer of {buffer} tokens is no part of {gen.most_tokens}: lower it"
 
     def _conflicts_of_tools(self) -> Conflicts:
         for section in ("opponent", "teacher", "distill"):

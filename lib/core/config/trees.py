@@ -84,7 +84,7 @@ def put(tree: dict, key: str, value: Any) -> list[str]:
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yields the dotted keys whose values differ between two trees, each with `before -> now`."""
-    old, new = (dict(_flat(tree)) for tree in (before, now))
+    old, new = (dict(flat(tree)) for tree in (before, now))
     for key in {**old, **new}:
         pair = old.get(key, "absent"), new.get(key, "absent")
         if pair[0] != pair[1]:
@@ -104,10 +104,11 @@ def shortened(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _flat(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def flat(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yields the dotted keys of a tree with their values; an empty section is one."""
     for key, value in tree.items():
         if isinstance(value, Mapping) and value:
-            yield from _flat(value, f"{prefix}{key}.")
+            yield from flat(value, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}", value
 
