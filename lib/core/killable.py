@@ -190,16 +190,14 @@ def _result(answer: dict[str, Any] | None) -> Any:
 
 
 def _send(pipe: IO[bytes], value: Any) -> None:
-    data = json.dumps(value, default=str).encode()
-    pipe.write(len(data).to_bytes(4, "big") + data)
+    pipe.write(json.dumps(value, default=str).encode() + b"\n")
     pipe.flush()
 
 
 def _receive(pipe: IO[bytes]) -> Any:
     """Returns the next value; None at the end of the pipe, or for a message that is too long or incomplete."""
-    length = int.from_bytes(pipe.read(4), "big")
-    data = pipe.read(length) if length <= LONGEST else b""
-    return json.loads(data) if data and len(data) == length else None
+    line = pipe.readline(LONGEST)
+    return json.loads(line) if line.endswith(b"\n") else None
 
 
 def _serve(work: str, package: str, memory_bytes: int, cpu_seconds: int) -> None:

@@ -55,24 +55,46 @@ def _name_of(function: Callable) -> str:
     return f"{function.__module__}.{getattr(function, '__qualname__', type(function).__qualname__)}"
 
 
+@dataclass(frozen=True)
+class Hooks:
+    """What is registered with a reward: functions for other moments (lib/rewards/__init__.py), and what it pays."""
+
+    prepare: Callable[[], str] | None = None
+    check: Callable[..., None] | None = None
+    begin: Callable[[str, dict], None] | None = None
+    explain: Callable[..., list[dict[str, Any]]] | None = None
+    pays_format: bool = False  # True: needs a format with an <answer> block
+
+
 class Registry:
     """Callables by name. `kind` is the word used in messages ("reward", "extractor")."""
 
     def __init__(self, kind: str):
         self.kind = kind
         self._entries: dict[str, Callable] = {}
+        self._hooks: dict[str, Hooks] = {}
 
-    def register(self, name: str) -> Callable[[Callable], Any]:
-        """Returns a decorator: `@register_reward("exact_match")`. It raises ConfigError if the name is taken."""
+    def register(self, name: str, **hooks: Any) -> Callable[[Callable], Any]:
+        """Returns a decorator: `@register_reward("code", begin=begin)`. It raises ConfigError if the name is taken.
+
+        Keywords are the fields of `Hooks`.
+        """
+        hooked = Hooks(**hooks)
 
         def add(function: Callable) -> Any:
             takers = [_name_of(self._entries.get(name, function)), _name_of(function)]
             if takers[0] != takers[1]:
                 raise ConfigError(f"{self.kind} '{name}' is registered twice, by {' and by '.join(takers)}: rename one")
-            self._entries[name] = function
+            self._entries[name], self._hooks[name] = function, hooked
             return function
 
         return add
+
+    def hooks(self, name: str) -> Hooks:
+        """Returns the hooks of the callable that `get` returns for this name, which may be a dotted path."""
+        function = self.get(name)
+        registered = name if name in self._entries else next((n for n, f in self._entries.items() if f is function), "")
+        return self._hooks.get(registered, Hooks())
 
     def __iter__(self) -> Iterator[str]:
         return iter(sorted(self._entries))
@@ -122,43 +144,7 @@ class Judged:
     malformed: str | None = None  # why the text is malformed, "" if it is not, in place of the check of the format
 
 
-@dataclass(frozen=True)
-class Hooks:
-    """What is registered with a reward: functions for other moments (lib/rewards/__init__.py), and what it pays."""
-
-    prepare: Callable[[], str] | None = None
-    check: Callable[..., None] | None = None
-    begin: Callable[[str, dict], None] | None = None
-    explain: Callable[..., list[dict[str, Any]]] | None = None
-    pays_format: bool = False  # True: needs a format with an <answer> block
-
-
-class Rewards(Registry):
-    """Rewards by name, each with its hooks."""
-
-    def __init__(self):
-        super().__init__("reward")
-        self._hooks: dict[str, Hooks] = {}
-
-    def register(self, name: str, **hooks: Any) -> Callable[[Callable], Callable]:
-        """Returns a decorator, `@register_reward("code", begin=begin)`; its keywords are the fields of `Hooks`."""
-        add, hooked = super().register(name), Hooks(**hooks)
-
-        def add_both(function: Callable) -> Callable:
-            add(function)
-            self._hooks[name] = hooked
-            return function
-
-        return add_both
-
-    def hooks(self, name: str) -> Hooks:
-        """Returns the hooks of the reward that `get` returns for this name, which may be a dotted path."""
-        function = self.get(name)
-        registered = name if name in self._entries else next((n for n, f in self._entries.items() if f is function), "")
-        return self._hooks.get(registered, Hooks())
-
-
-rewards = Rewards()
+rewards = Registry("reward")
 extractors = Registry("extractor")
 matchers = Registry("match")
 tools = Registry("tool")
