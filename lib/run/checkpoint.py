@@ -241,7 +241,9 @@ class Checkpoints:
         newest checkpoint does not hold. Raises ConfigError if the run has other data.
         """
         result = self.run_dir / f"stage{stage - 1}"
-        answer = [(result if is_whole(result) else self._newest()) if self.accelerator.is_main_process else None]
+        answer: list[Path | None] = [None]
+        if self.accelerator.is_main_process:
+            answer = [result if (result / MANIFEST).exists() and is_whole(result) else self._newest()]
         if folder := broadcast_object_list(answer)[0]:
             manifest = read_manifest(folder)
             self._refuse_other_inputs(folder, manifest)
