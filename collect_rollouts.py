@@ -49,7 +49,6 @@ from lib.rewards.judge import Judge, prepare
 from lib.rewards.routing import judge_of_rows
 from lib.rl.prompts import chat_columns, chat_of
 from lib.run.directory import check_directory, discard
-from lib.run.hub import upload
 from lib.run.runlog import RunLog, write_whole
 from lib.run.tracking import Tracker
 from lib.text.chats import text_of
@@ -61,7 +60,7 @@ from lib.tools.toolbox import Toolbox
 STREAMS = ("rollouts", "failures")
 SELECTED = "selected.jsonl"
 MAY_CHANGE = (  # keys that a resume may change: none affects a rollout already collected
-    "select", "upload", "dataset.max_rows", "generation.samples_per_prompt", "generation.batch_size", "sandbox.workers",
+    "select", "dataset.max_rows", "generation.samples_per_prompt", "generation.batch_size", "sandbox.workers",
 )  # fmt: skip
 MAY_CHANGE_OF_SERVER = ("base_url", "api_key_env", "max_concurrency", "deadline_s", "max_retries", "prices")
 
@@ -115,9 +114,6 @@ def main() -> int:
         selected, left_out = select(collected, choice, takes_cut)
         write_whole(config.run_dir / SELECTED, lines(config.run_dir / "rollouts.jsonl", selected))
     screen.say(f"{config.run_dir / SELECTED}: {len(selected)} rollouts{left_out}")
-    if config.upload:
-        upload(config.run_dir / SELECTED, config.upload)
-        screen.say(f"uploaded to the data set {config.upload}")
     return FINISHED
 
 

@@ -1,4 +1,4 @@
-"""The Hugging Face Hub: asks within seconds whether it answers, pushes rows and weights, fetches adapters.
+"""The Hugging Face Hub: asks within seconds whether it answers, pushes weights, fetches adapters.
 
 Its client would retry for a minute. The token is the client's affair: HF_TOKEN, or what `hf auth login` has kept.
 """
@@ -43,19 +43,6 @@ def offline_unless_reachable() -> Iterator[bool]:
         yield online
     finally:
         datasets.config.HF_HUB_OFFLINE, constants.HF_HUB_OFFLINE = before
-
-
-def upload(path: Path, repo_id: str) -> None:
-    """Uploads a file of rows as a data set's train split. ConfigError if the Hub refuses or cannot be reached."""
-    from huggingface_hub import HfApi
-
-    with _told(
-        f"upload: '{repo_id}' could not be written",
-        f"; the rows are in {path}. Log in with `hf auth login`, then run again with --resume",
-    ):
-        hub = HfApi()
-        hub.create_repo(repo_id, repo_type="dataset", private=True, exist_ok=True)
-        hub.upload_file(path_or_fileobj=path, path_in_repo="train.jsonl", repo_id=repo_id, repo_type="dataset")
 
 
 def push(files: Mapping[str, Path | bytes], to: HubSettings, revision: str) -> str:

@@ -438,14 +438,6 @@ def test_a_place_that_cannot_be_written(task):
     assert "file/run: cannot keep a run log here" in told and "choose another output_dir" in told
 
 
-def test_an_upload_that_fails_leaves_the_rows(task):
-    mine = task(3, upload="me/rows")
-    hub = {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_TOKEN": "hf_none", "HF_HOME": str(mine.folder)}
-    told = mine.run(code=2, environment={**os.environ, **hub})
-    assert "error: upload: 'me/rows' could not be written (" in told and "run again with --resume" in told
-    assert mine.read("selected.jsonl")
-
-
 # what may be asked of it
 
 

@@ -66,7 +66,6 @@ class CollectConfig(RunConfig):
     reward: Reward | None = None  # how answers are judged; null: not at all
     sandbox: SandboxSettings = SandboxSettings()
     select: Collection = Collection()
-    upload: Name | None = None  # a data set on the Hugging Face Hub that gets the selected rows; made, and private
 
     def _conflicts(self) -> Conflicts:
         if (self.server is None) == (self.model is None):
@@ -109,5 +108,4 @@ class CollectConfig(RunConfig):
             "generation.max_new_tokens": AtMost(SMOKE_TOKENS),
             f"{f'servers.{self.server}' if self.server else 'generation'}.thinking.budget_tokens": AtMost(SMOKE_TOKENS),
             "tools.max_turns": AtMost(2),
-            "upload": None,
         }

@@ -57,7 +57,7 @@ HINTS: dict[str, tuple[str, ...]] = {  # unknown keys -> the key to use, of the 
     "num_generations": ("train.group_size", "train.attempts_per_prompt", "generation.samples_per_prompt"),
     "num_train_epochs": ("train.epochs", "train.stage1_epochs and train.stage2_epochs"),
     "per_device_train_batch_size": ("train.batch_size", "train.stage1_batch_size and train.stage2_batch_size"),
-    "push_to_hub": ("hub.repo_id", "upload"),
+    "push_to_hub": ("hub.repo_id",),
     "quantization": ("model.load_in_4bit: true",),
     "quantization_config": ("model.load_in_4bit: true",),
     "report_to": ("tracking.backend",),
