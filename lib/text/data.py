@@ -7,7 +7,6 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from typing import NamedTuple
 
 from judge.parsing import writable
@@ -60,7 +59,7 @@ def load_splits(
     With `split` given, or a source that has only one split, `test_split_size` rows are held out, drawn by a hash of
     their family (`family_field`), or else of what they ask: the draw is the same for every seed, and families stay
     together. With a train and a test split, the first `test_split_size` test rows are held out, in their order; the
-    other test rows are unused unless `spill_test_into_train` is set.
+    other test rows are unused.
 
     A train row that asks the same as a held-out row (`prompt_of`, whatever its whitespace, letter case and final
     punctuation), or belongs to its family, is removed. `accepts` is called with every other train row and its place in
@@ -325,10 +324,8 @@ def _from_its_own(train: _Split, test: _Split, dataset: Dataset | SFTDataset, co
             f"dataset.test_split_size: got {size}, but {test.label} has {total} rows: lower it to {total} or less"
         )
     held_out = list(_checked(test.rows(range(size)), columns))
-    rest = train.rows()
-    if getattr(dataset, "spill_test_into_train", False):
-        rest = chain(rest, test.rows(range(size, total)))
-    return held_out, rest, [f"held out are the first {size} of {total} rows of {test.label}"] if size < total else []
+    notes = [f"held out are the first {size} of {total} rows of {test.label}"] if size < total else []
+    return held_out, train.rows(), notes
 
 
 def _choose(tables: dict[str, Table], dataset: Dataset | SFTDataset) -> tuple[_Split, _Split | None, str]:

@@ -53,7 +53,6 @@ class Dataset(Source):
     test_split_size: Count = 200
     # number of held-out rows: drawn by a hash of the prompt (or family); if there is a test split, its first rows
     family_field: Name | None = None  # a column; rows with the same value are never both held out and trained on
-    spill_test_into_train: bool = False  # true: also train on the rows of the official test split that are not held out
     max_train_rows: Count | None = None  # train on at most this many rows: the first ones that can be used
 
     def _conflicts(self) -> Conflicts:

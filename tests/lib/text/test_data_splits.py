@@ -153,12 +153,11 @@ def test_rows_that_ask_the_same_are_in_one_part():
     assert not {question(row) for row in chosen} & {question(row) for row in others}
 
 
-def test_unused_test_rows_do_not_reach_train_unless_asked(tmp_path):
+def test_unused_test_rows_do_not_reach_train(tmp_path):
     write(tmp_path / "train.jsonl", rows(0, 3))
     write(tmp_path / "test.jsonl", rows(10, 14))
     splits = load(tmp_path)
     assert (splits.train, splits.test) == (rows(0, 3), rows(10, 12))
-    assert load(tmp_path, spill_test_into_train=True).train == rows(0, 3) + rows(12, 14)
 
 
 def test_a_train_row_that_is_held_out_too_is_removed_and_counted(tmp_path):
