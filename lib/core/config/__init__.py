@@ -12,7 +12,6 @@ combinations  which adapters work with what
 shared        what the configs of several scripts have
 curriculum    which prompts a step draws, and at which temperature
 chat          what those of scripts that ask chats have
-distill       a teacher of every token
 rl            what those of both RL scripts have
 feedback      what is said between two attempts
 score         train.py
@@ -62,11 +61,11 @@ from lib.core.config.curriculum import (
     TemperatureSchedule,
     Weighting,
 )
-from lib.core.config.distill import Distill
 from lib.core.config.loader import KINDS, dump, keys_of, load, section_of
 from lib.core.config.options import check_launcher, parse, parser, positive, resuming_parser, training_parser
 from lib.core.config.rl import (
     Dataset,
+    Distill,
     Eval,
     RLConfig,
     SamplerCorrection,
