@@ -25,7 +25,7 @@ class Clock:
 
     def __init__(self) -> None:
         self._seconds = dict.fromkeys(PHASES, 0.0)
-        self._open = ["other"]
+        self.open = ["other"]  # the phases that have begun and not ended, the inner ones last
         self._since = time.perf_counter()
 
     def start(self) -> None:
@@ -40,17 +40,13 @@ class Clock:
         self._seconds = dict.fromkeys(PHASES, 0.0)
         return seconds
 
-    def book(self, entered: str | None = None, left: bool = False) -> None:
-        """Adds the time since the last call to the open phase; may then open phase `entered`, or close the open one."""
+    def book(self) -> None:
+        """Adds the time since the last call to the open phase."""
         if torch.cuda.is_available():
             torch.cuda.synchronize()  # else GPU time would count for the phase that waits for it
         now = time.perf_counter()
-        self._seconds[self._open[-1]] += now - self._since
+        self._seconds[self.open[-1]] += now - self._since
         self._since = now
-        if entered:
-            self._open.append(entered)
-        if left:
-            self._open.pop()
 
 
 @contextlib.contextmanager
@@ -60,10 +56,12 @@ def phase(name: str) -> Iterator[None]:
         raise ValueError(f"phase '{name}' is not one of {', '.join(PHASES)}")
     clock = _running[0] if _running else None
     if clock:
-        clock.book(entered=name)
+        clock.book()
+        clock.open.append(name)
     try:
         with torch.profiler.record_function(name):
             yield
     finally:
         if clock:
-            clock.book(left=True)
+            clock.book()
+            clock.open.pop()

@@ -16,7 +16,7 @@ Hook = Callable[[list[Any], Credit, dict[str, Any]], None]
 def log_row(session: Session, trees: list[Any], credit: Credit, row: dict[str, Any]) -> None:
     """Writes and prints the row, and passes it to the dashboard and to the watch, which may raise alarms.
 
-    Adds its seconds, and the distance of each part of the adapter from its start; takes a profile if one is due.
+    Adds its seconds, and the distance of each part of the adapter from its start.
     """
     seconds = session.clock.lap()
     row |= seconds | {"tokens_per_second": row["tokens"] / sum(seconds.values())}
