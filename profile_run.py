@@ -216,11 +216,11 @@ def with_headroom(tokens: float) -> int:
 def memory(task: Any) -> list[str]:
     """Returns the lines of the estimate that --dry-run shows."""
     from lib.model.loading import load_skeleton
-    from lib.rl.preview import needs_of_run
+    from lib.rl.estimate import memory_lines
 
     skeleton, _ = load_skeleton(task.config.model)
     lengths = [len(task.prompt_ids(row)) for row in task.train]
-    return needs_of_run(skeleton, task.config, task.prompts, lengths, len(task.test)).lines()
+    return memory_lines(skeleton, task.config, task.prompts, lengths, len(task.test))
 
 
 def texts_of(rollout: tuple, target_field: str) -> dict:
@@ -270,7 +270,7 @@ def summary(report: dict) -> list[str]:
         lines.append(f"- `{item['override']}` ({item['why']})" if item["override"] else f"- WARNING: {item['why']}")
     if not report["recommendations"]:
         lines.append("- nothing: no budget is hit, none is far too large")
-    return [*lines, "", "Memory, estimated:", "", *(f"    {line}" for line in report["memory"])]
+    return [*lines, "", "Memory, at least:", "", *(f"    {line}" for line in report["memory"])]
 
 
 def markdown(report: dict) -> str:

@@ -14,10 +14,10 @@ sampling    completions of many prompts and of the turns that follow, each with 
 """
 # ruff: noqa: F401  (others import these names)
 
-from engine.decoder import bytes_per_token, free_host_memory
+from engine.decoder import bytes_per_token
 from engine.divergence import TeacherStates, teacher_kl
 from engine.head import CHUNK_ELEMENTS, Head, token_scores
-from engine.llama import FAMILY, Llama, attend_within
+from engine.llama import Llama, attend_within
 from engine.model import backbone_of, is_sharded
 from engine.policy import SampledPolicy
 from engine.sampling import Decoding, NonFinite, generate

@@ -6,7 +6,6 @@ from lib.core.config import SelfPlayConfig
 from lib.generators.openai import described
 from lib.play.loss import notes_on, policy_loss_of
 from lib.play.opponents import describe
-from lib.rl.estimate import load_of_groups
 from lib.rl.plan import stage_of, work_line, work_of_selfplay
 from lib.rl.preview import RunFacts, evaluated, show, taught
 from lib.rl.prompts import filled, with_last_content
@@ -15,7 +14,7 @@ from lib.rl.prompts import filled, with_last_content
 def preview_selfplay(config: SelfPlayConfig) -> None:
     """Prints the same for self-play; sends no request to a server."""
     parts = {"one example": _example, "plan": _plan}
-    show(config, lambda config, rows: [stage_of(config, rows)], load_of_groups, parts, notes_on(config.train))
+    show(config, lambda config, rows: [stage_of(config, rows)], parts, notes_on(config.train))
 
 
 def _example(facts: RunFacts) -> Iterator[str]:

@@ -8,23 +8,20 @@ from typing import Any
 import torch
 
 from engine import Completion
-from lib.core.config import Eval, Lora, RLConfig, ScoreConfig, SelfPlayConfig, dump
+from lib.core.config import Eval, ScoreConfig, dump
 from lib.core.console import Screen
 from lib.core.stats import percentiles
-from lib.model.loading import adapted_layers, load_skeleton
+from lib.model.loading import load_skeleton
 from lib.rewards.judge import Verdict
-from lib.rl.estimate import Load, Needs, load_of_tree, needs_of, shares_prompts
+from lib.rl.estimate import memory_lines
 from lib.rl.plan import HeldOut, Remaining, Stage, amount, counted, stages_of, work_left, work_line, work_of_score
-from lib.rl.prompts import JudgedAnswer, Prompt, Renderer
+from lib.rl.prompts import JudgedAnswer, Prompt
 from lib.rl.score import kl_weights
 from lib.rl.task import load_data, load_prompts, prepared
 from lib.rl.teachers import describe_teacher, teacher_skeleton
 from lib.rl.tree import longest_prompts
 
 LENGTHS = 1000  # rows whose prompts are measured
-REGRET = "Schulman et al. 2025, LoRA Without Regret"
-FULL_RATE = 1e-5  # learning rates below it are those of full fine-tuning
-AMPLE_RANK = 64
 
 
 @dataclass(frozen=True)
@@ -42,19 +39,18 @@ class RunFacts:
 
 def preview(config: ScoreConfig) -> None:
     """Prints everything that `--dry-run` shows. Loads data and tokenizer, but no weights."""
-    show(config, stages_of, load_of_tree, {"one example": _example, "plan": _plan, "tokens": _lengths})
+    show(config, stages_of, {"one example": _example, "plan": _plan, "tokens": _lengths})
 
 
 def show(
     config: Any,
     stages: Callable[[Any, int], list[Stage]],
-    load_of: Callable[..., Load],
     parts: Mapping[str, Callable[[RunFacts], Iterable[str]]],
     more_notes: Iterable[str] = (),
 ) -> None:
     """Prints the config, notes on the data, an algorithm's own `parts`, which are lines by title, and the memory.
 
-    `stages` of a config over a number of rows; `load_of` as in `needs_of_run`.
+    `stages` of a config over a number of rows.
     """
     splits, judge = load_data(config)
     skeleton, tokenizer = load_skeleton(config.model)
@@ -65,54 +61,17 @@ def show(
     left, held_out = work_left(stages(config, len(train)), config.eval), HeldOut(len(ready.test), len(ready.selection))
     size = _parameters(teacher or skeleton) / _parameters(skeleton)
     facts = RunFacts(config, prompts, train, lengths, left, held_out, size)
-    needs = needs_of_run(skeleton, config, prompts, lengths, held_out.reported, load_of, teacher)
     texts: dict[str, Iterable[str]] = {
         "data": [splits.source, *ready.notes, *more_notes],
         **{title: lines(facts) for title, lines in parts.items()},
-        "memory, estimated": needs.lines(),
+        "memory, at least": memory_lines(skeleton, config, prompts, lengths, held_out.reported, teacher),
+        "config, resolved": [dump(config).rstrip()],
     }
-    if advised := list(advice(config, skeleton)):
-        texts["advice"] = advised
-    texts["config, resolved"] = [dump(config).rstrip()]
     screen = Screen()
     for title, lines in texts.items():
         screen.heading(title)
         screen.say("\n".join(lines))
     screen.heading("nothing was trained: this was a dry run")
-
-
-def advice(config: RLConfig, skeleton: torch.nn.Module) -> Iterator[str]:
-    """Yields what others have measured of LoRA in reinforcement learning, where a config does otherwise."""
-    lora, rate = config.model.adapters.tuner, config.optimizer.learning_rate
-    if not isinstance(lora, Lora):
-        return
-    names = list(adapted_layers(skeleton, lora))
-    if names and all("attn" in name or "attention" in name for name in names):
-        yield (
-            "model.adapters.lora.targets: these are layers of attention alone; on all linear layers LoRA of rank 1 to "
-            f"32 learns about as well as full fine-tuning, on attention alone less: take all-linear ({REGRET})"
-        )
-    if rate < FULL_RATE:
-        yield (
-            f"optimizer.learning_rate: {rate:g} is a rate for full fine-tuning; LoRA takes about ten times as much: "
-            f"try {10 * rate:g} ({REGRET})"
-        )
-    if lora.r > AMPLE_RANK:
-        yield (
-            f"model.adapters.lora.r: {lora.r} is more than reinforcement learning was seen to need: rank 1 to 32 is "
-            f"about as good as full fine-tuning ({REGRET}), and 13 numbers reach 91 % on GSM8K with Qwen2.5-7B "
-            "(TinyLoRA, arXiv 2602.04118); a lower one saves memory"
-        )
-
-
-def needs_of_run(
-    skeleton: torch.nn.Module, config: ScoreConfig | SelfPlayConfig, prompts: Renderer, lengths: list[int],
-    held_out: int, load_of: Callable[..., Load] = load_of_tree, teacher: torch.nn.Module | None = None,
-) -> Needs:  # fmt: skip
-    """Estimates the memory that all attempts need, if first prompts have the median of `lengths` tokens."""
-    longer = max(config.budgets, config.eval_budgets, key=len)
-    *_, last = longest_prompts(prompts, round(median(lengths)), longer)
-    return needs_of(skeleton, config, load_of(config, shares_prompts(skeleton), last, held_out), teacher)
 
 
 def _parameters(skeleton: torch.nn.Module) -> int:
