@@ -254,15 +254,13 @@ class Curriculum:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Resumes exactly where `state_dict` was taken; if config or data changed since, with what still holds."""
-        if "taken" not in state:  # of an older version, which saved an order alone
-            state = {"taken": 0, "order": state, "easy": {}, "easy_rows": []}
         self._taken = state["taken"]
         if state["easy_rows"] == self._easy:  # otherwise places are those of other rows
             self._order.load_state_dict(state["order"])
             self._easy_order.load_state_dict(state["easy"])
-        items = state.get("replay", {"items": []})["items"]
+        entries = state.get("replay", {"entries": []})["entries"]
         rows = len(self._others) + len(self._easy)
-        if self._replay is not None and items and max(items) < rows:
+        if self._replay is not None and entries and max(entry["item"] for entry in entries) < rows:
             self._replay.load_state_dict(state["replay"])
 
 

@@ -131,6 +131,10 @@ def filled(values, **settings):
     return replay, uids
 
 
+def column(replay, name):
+    return [entry[name] for entry in replay.state_dict()["entries"]]
+
+
 def test_untried_entries_come_first_and_each_once():
     replay, _ = filled([0.9, 0.1, 0.5, 0.7, 0.3], exploit=1.0, coefficient=0.01)
     assert sorted(replay.sample(1)[0].item for _ in range(5)) == [0, 1, 2, 3, 4]
@@ -142,8 +146,8 @@ def test_the_rule_is_mean_plus_bonus():
     replay, _ = filled([0.5, 0.5, 0.2], exploit=1.0, coefficient=1.0)
     for _ in range(12):
         replay.sample(1)
-    draws = np.array(replay.state_dict()["draws"])
-    assert abs(int(draws[0] - draws[1])) <= 1 and draws[2] < draws[0]  # of equal means, that which was drawn less
+    draws = column(replay, "draws")
+    assert abs(draws[0] - draws[1]) <= 1 and draws[2] < draws[0]  # of equal means, that which was drawn less
     replay, _ = filled([0.5, 0.5, 0.2], exploit=1.0, coefficient=0.0)
     replay.sample(3), replay.credit(1, 0.9)
     assert [replay.sample(1)[0].item for _ in range(4)] == [1] * 4  # without a bonus, the highest mean
@@ -160,10 +164,9 @@ def test_a_draw_finds_what_a_look_at_all_scores_would():
     replay, uids = filled(dice.random(60).tolist(), exploit=1.0, coefficient=0.3, capacity=60)
     replay.sample(60)  # every entry has been tried
     for step in range(300):
-        state = replay.state_dict()
-        mean, draws = np.array(state["mean"]), np.array(state["draws"])
+        mean, draws = (np.array(column(replay, name)) for name in ("mean", "draws"))
         scores = mean + 0.3 * np.sqrt(math.log(draws.sum() + 1) / draws)
-        best = {state["uids"][slot] for slot in np.argsort(-scores)[:5]}
+        best = {column(replay, "uid")[slot] for slot in np.argsort(-scores)[:5]}
         drawn = {entry.uid for entry in replay.sample(5)}
         assert drawn == best
         for uid in drawn:
@@ -183,7 +186,7 @@ def test_of_a_full_buffer_the_least_valuable_goes_and_may_come_back():
     for value in (math.nan, math.inf):
         assert replay.add(str(value), 9, value) is None
     replay.credit(0, math.nan), replay.credit(99, 1.0)
-    assert sorted(replay.state_dict()["mean"]) == [0.5, 0.6, 0.8]
+    assert sorted(column(replay, "mean")) == [0.5, 0.6, 0.8]
     replay.credit(2, -8.0)
     assert replay.add("better", 10, 0.0) is not None and replay.find("key 2") is None  # its mean has fallen since
 
@@ -221,7 +224,7 @@ def test_a_buffer_goes_on_where_its_state_was_taken(exploit):
     dice.setstate(state)
     assert go(other, dice, 20) == first and other.state_dict() == replay.state_dict()
     small = again(replay, ReplayBuffer(ReplaySettings(capacity=7), 0))
-    assert len(small) == 7 and min(small.state_dict()["mean"]) >= sorted(replay.state_dict()["mean"])[-7]
+    assert len(small) == 7 and min(column(small, "mean")) >= sorted(column(replay, "mean"))[-7]
 
 
 @pytest.mark.parametrize("changes", [False, True], ids=["as they are", "changing places"])
