@@ -88,8 +88,8 @@ def probe(policy: Policy, prompt: list[int], pad_id: int, name: str) -> Gaps:
             raise ConfigError(
                 f"model.name: '{name}', of type {kind}, gives the tokens that it samples other log-probs than its own "
                 f"forward does: {gaps.sampled:.3g} nats off as sampled, {gaps.scored:.3g} as scored for training, "
-                f"expected at most {LIMIT}; {_reason(policy, prompts, answers, logps, gaps, pad_id)}. Training would "
-                "follow wrong numbers: use another model, model.backend or model.attn_implementation"
+                f"expected at most {LIMIT}. Training would follow wrong numbers: use another model, model.backend or "
+                "model.attn_implementation"
             )
     return gaps
 
@@ -118,21 +118,21 @@ def _moved(policy: Policy) -> list[torch.Tensor]:
     ]
 
 
-def _sampled(policy: Policy, prompts: list[list[int]], pad_id: int, copies: int = COPIES) -> list[list[Completion]]:
-    """Samples `copies` answers to each prompt, as the run does."""
+def _sampled(policy: Policy, prompts: list[list[int]], pad_id: int) -> list[list[Completion]]:
+    """Samples COPIES answers to each prompt, as the run does."""
     turns: dict[tuple[int, ...], Turn] = {
-        (i,): Turn(ids, budget, copies) for i, (ids, budget) in enumerate(zip(prompts, BUDGETS, strict=False))
+        (i,): Turn(ids, budget, COPIES) for i, (ids, budget) in enumerate(zip(prompts, BUDGETS, strict=True))
     }
     decoding = Decoding(
         temperature=policy.temperature,
         stop_ids=NOTHING,
         pad_id=pad_id,
-        rows=copies * len(turns),
+        rows=COPIES * len(turns),
         columns=max(map(len, prompts)) + max(BUDGETS),
     )
     with memory_explained(decoding):
         completions = native.generate(policy, turns, decoding)
-    return [[completions[(*path, copy)] for copy in range(copies)] for path in turns]
+    return [[completions[(*path, copy)] for copy in range(COPIES)] for path in turns]
 
 
 def _scored(policy: Policy, prompts: list[list[int]], answers: list[list[Completion]], pad_id: int):
@@ -162,22 +162,3 @@ def _own_logps(policy: Policy, ids: list[int], count: int) -> torch.Tensor:
 def _worst(logps: list[list[torch.Tensor]], reference: list[list[torch.Tensor]]) -> float:
     pairs = [pair for row in zip(logps, reference, strict=True) for pair in zip(*row, strict=True)]
     return float(torch.stack([(mine - theirs).abs().mean() for mine, theirs in pairs]).max())
-
-
-def _reason(
-    policy: Policy, prompts: list[list[int]], answers: list[list[Completion]], logps: list[list[torch.Tensor]],
-    gaps: Gaps, pad_id: int,
-) -> str:  # fmt: skip
-    """Returns the likely reason, found by scoring and sampling with nothing else in the batch."""
-    if not gaps.scored <= LIMIT:
-        alone = [[_scored(policy, [prompt], [[y]], pad_id)[0][0] for y in group]
-                 for prompt, group in zip(prompts, answers, strict=True)]  # fmt: skip
-        if _worst(alone, logps) <= LIMIT:
-            return "scored alone they agree, so that what stands next to a text in a batch changes it"
-        return "scored alone they differ, too: its forward makes more of its hidden states than its output layer does"
-    for prompt in prompts:
-        ((y,),) = _sampled(policy, [prompt], pad_id, copies=1)
-        theirs = [[_own_logps(policy, prompt + y.ids, len(y.ids))]]
-        if not _worst([[torch.tensor(y.logps)]], theirs) <= LIMIT:
-            return "sampled alone they differ, too: its cache does not stand for what it has read, or it looks ahead"
-    return "sampled alone they agree, so that it reads the padding, or the other rows, of a batch"

@@ -10,7 +10,7 @@ from lib.model.logits import HeadTransform, measure
 
 BETWEEN = "does more to its hidden states or logits than multiplying and capping them"
 NO_CACHE = "has no cache of what it has read"
-CACHE = "sampled alone they differ, too: its cache does not stand for what it has read"
+OFF = "gives the tokens that it samples other log-probs than its own forward does"
 ENCODERS = [
     "bert", "big_bird", "camembert", "data2vec-text", "electra", "ernie", "megatron-bert", "modernbert-decoder",
     "rembert", "roberta", "roberta-prelayernorm", "roc_bert", "roformer", "xlm-roberta", "xlm-roberta-xl",
@@ -20,8 +20,7 @@ REFUSED = {
     **dict.fromkeys(["openai-gpt", "recurrent_gemma", "reformer", "xlm", "xlnet"], NO_CACHE),
     **dict.fromkeys(["cpmant", "deepseek_v4", "longcat_flash", "zamba2"], "RuntimeError"),
     "qwen4_exp_text": "ValueError", "xmod": "Input language unknown",
-    "doge": "scored alone they differ, too", "prophetnet": "scored alone they differ, too",
-    "moshi": CACHE, "rwkv": "so that it reads the padding, or the other rows, of a batch",
+    **dict.fromkeys(["doge", "prophetnet", "moshi", "rwkv"], OFF),
 }  # fmt: skip
 PARTS = [  # models of several parts, whose texts mostly have a type of their own
     "blt", "emu3", "gemma3", "gemma3n", "gemma4", "gemma4_assistant", "gemma4_unified", "gemma4_unified_assistant",

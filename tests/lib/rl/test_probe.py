@@ -48,7 +48,7 @@ def test_the_adapter_takes_part(make_policy, monkeypatch):
 
     monkeypatch.setattr(probe.native, "generate", without_adapter)
     monkeypatch.setattr(probe, "LIMIT", 1e-3)
-    with pytest.raises(ConfigError, match="sampled alone they differ, too"):
+    with pytest.raises(ConfigError, match="nats off as sampled"):
         probe_of(policy)
 
 
@@ -56,7 +56,7 @@ def test_the_adapter_takes_part(make_policy, monkeypatch):
 def test_a_head_that_is_not_the_models_is_refused(make_policy, around):
     policy = make_policy()
     policy._head = around.head(policy.language_model.get_output_embeddings())
-    with pytest.raises(ConfigError, match=r"model\.name: 'tiny', of type qwen3.*scored alone they differ, too"):
+    with pytest.raises(ConfigError, match=r"model\.name: 'tiny', of type qwen3.* as scored for training"):
         probe_of(policy)
 
 
@@ -68,7 +68,7 @@ def test_another_temperature_is_refused(make_policy, monkeypatch):
         probe_of(policy)
 
 
-def test_a_batch_that_is_read_as_a_whole_is_told_from_a_text_that_is(make_policy, monkeypatch):
+def test_a_batch_that_is_read_as_a_whole_is_refused(make_policy, monkeypatch):
     """A policy that gives every text of a batch what belongs to the first one."""
     policy = make_policy(kind="gemma")
     policy.supports_masks = policy.supports_slab = False
@@ -79,7 +79,7 @@ def test_a_batch_that_is_read_as_a_whole_is_told_from_a_text_that_is(make_policy
         return hidden if len(inputs.ids) == 1 else hidden.roll(1, 0)
 
     monkeypatch.setattr(policy, "hidden_states", of_the_first)
-    with pytest.raises(ConfigError, match="scored alone they agree, so that what stands next to a text"):
+    with pytest.raises(ConfigError, match="as scored for training, expected at most"):
         probe_of(policy)
 
 
@@ -92,7 +92,7 @@ def test_padding_that_is_read_is_refused_and_without_padding_the_same_model_agre
     assert not policy.supports_padding
     assert probe_of(policy).sampled < 1e-3
     policy.supports_padding = True
-    with pytest.raises(ConfigError, match="so that it reads the padding, or the other rows, of a batch"):
+    with pytest.raises(ConfigError, match="nats off as sampled"):
         probe_of(policy)
 
 
