@@ -28,8 +28,8 @@ self_correction.json, transcripts.jsonl and replies.jsonl, and `--resume` asks o
 its own: 6 the server refuses, 130 Ctrl-C and 143 SIGTERM after the open requests. `--check FOLDER` asks nothing: it
 builds the chats of such a folder again, by the config given here, judges its replies, and refuses a card or a row of
 the table that differs.
-`--swap-attempts` asks whether attempt 2 reads attempt 1 or solves again: it is sampled after the policy's own, another
-question's, a right and a random first attempt (lib/rl/swaps.py); its rows go into the run's swaps.jsonl too.
+`--swap-attempts` asks whether attempt 2 reads attempt 1 or solves again: it is sampled after the attempt 1 to another
+question, too (lib/rl/swaps.py); its rows go into the run's swaps.jsonl as well.
 `--compare` answers nothing: it tests what differs between two evaluations of the same questions, pair by pair, of two
 runs or files of `--output` (the last ones), or of one (its first and its last); pages/paired.py says what and how.
 

@@ -65,7 +65,7 @@ def of_swaps(rows: list[dict]) -> list[str]:
         header = ["", "all", "minus own", "own wrong", "minus own", "own right", "minus own", "repeats y1"]
         lines += aligned(header, table)
         attempt1 = f"attempt 1 is right {console.share(row['acc_attempt1'])} of the time"
-        lines += [_counted(row, attempt1), console.right_ones(row), ""]
+        lines += [_counted(row, attempt1), ""]
     return [*lines, LEGEND]
 
 

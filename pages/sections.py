@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import pairwise, product
 from statistics import fmean
 
-from lib.core.console import READ, WHEN, answered, label_of, right_ones, samples_of, share
+from lib.core.console import READ, WHEN, answered, label_of, samples_of, share
 from lib.core.errors import ConfigError
 from lib.core.stats import mean_interval, pearson
 from lib.rl.checks import FORMS
@@ -144,16 +144,14 @@ def counterfactuals(runs: Sequence[RunFolder]) -> list[PageSection]:
         for row in run.swaps:
             name = f"{run.name}: " if len(runs) > 1 else ""
             label = label_of({"label": f"step {row.get('step')} of stage {row.get('stage')}", **row}, [row])
-            lines.append(TableLine(f"{name}{label}, {samples_of([row])}; {right_ones(row)}"))
+            lines.append(TableLine(f"{name}{label}, {samples_of([row])}"))
             for context, read in READ.items():
                 numbers = row["after"].get(context) or {}
                 cells = [*(rate_cell(numbers, key) for key in columns), Cell(str(numbers.get("n", "")))]
                 lines.append(TableLine(f"after {read}", cells))
     note = (
-        "How often attempt 2 is right after its own first attempt, after another question's, after a right one and "
-        "after one with the answer to a random other question; below, 95 % intervals, differences in pairs. "
-        "Repeats it: the answer is that of the first attempt that it has read. Rendered: a right first attempt to "
-        "another question, with the answer exchanged."
+        "How often attempt 2 is right after its own first attempt and after another question's; below, 95 % "
+        "intervals, differences in pairs. Repeats it: the answer is that of the first attempt that it has read."
     )
     table = TextTable([*columns.values(), ("n", "muted")], lines)
     return [PageSection("What attempt 2 makes of attempt 1", [table], note)] if lines else []

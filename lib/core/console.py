@@ -22,15 +22,7 @@ LEGEND = (
     "each step: the share of sampled answers that are right, length in tokens, KL to the base in nats a token, sampled "
     "tokens a second; in yellow what is unusual. All figures of a step are in metrics.jsonl and on the page."
 )
-READ = {"own": "its own", "other": "another's", "right": "a right one", "random": "a random one"}  # by attempt 2
-
-
-def right_ones(row: dict) -> str:
-    """Describes the sources of the right first attempts in a row of swaps.jsonl."""
-    sources = row.get("right_is") or {}
-    names = {"own": "its own", "sampled": "another sample of the policy", "rendered": "rendered", "none": "left out"}
-    shares = (f"{share(sources[source])} {name}" for source, name in names.items() if source in sources)
-    return f"the right ones: {', '.join(shares)}"
+READ = {"own": "its own", "other": "another's"}  # by attempt 2
 
 
 def duration(seconds: float) -> str:

@@ -16,7 +16,7 @@ losses        KL estimators, the losses of SCoRe, of GSPO and its relatives, tha
 step          the optimizer steps on a step's answers: within memory, checked before they are applied
 evaluation    held-out accuracy of single answers and of several attempts, with intervals
 sequential    attempts one after another against attempts side by side
-swaps         attempt 2 after first attempts that are not its own
+swaps         attempt 2 after the first attempt to another question
 served        both attempts of a model behind a URL, under conditions that tell correction from luck
 replay        a buffer of prompts worth another look, drawn by an upper confidence bound
 curriculum    draws the prompts of a step, and learns from their outcomes

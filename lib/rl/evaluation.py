@@ -198,8 +198,7 @@ def _corrections(answers: Answers, per_question: dict[str, list[int]], temperatu
     """Compares the last of several attempts with the first one."""
     right = _right(answers)
     one, *_, two = right.values()
-    row: dict[str, Any] = {"delta": float((two - one).mean())}
-    row["delta_ci95"] = list(stats.paired_delta_interval(one.tolist(), two.tolist(), answers.group.tolist()))
+    row = difference("delta", one, two, answers.group)
     row |= rate("i_to_c", (1 - one) * two, answers.group) | rate("c_to_i", one * (1 - two), answers.group)
     row |= rate("acc_if_stopped", answers.match.any(axis=0).astype(float), answers.group)
     row |= _fresh_draws(one, two, answers.group) if temperature else {}  # greedy first attempts are all the same
@@ -254,8 +253,7 @@ def _fresh_draws(one: np.ndarray, two: np.ndarray, group: np.ndarray) -> dict:
         return {}
     revised, fresh = two[is_wrong], right[group] / (drawn[group] - 1)
     row = rate("revised_after_wrong", revised, group) | rate("fresh_after_wrong", fresh, group)
-    difference = list(stats.paired_delta_interval(fresh.tolist(), revised.tolist(), group.tolist()))
-    return row | {"revised_minus_fresh": float((revised - fresh).mean()), "revised_minus_fresh_ci95": difference}
+    return row | difference("revised_minus_fresh", fresh, revised, group)
 
 
 def _per_question(answers: Answers) -> dict[str, list[int]]:
@@ -266,11 +264,23 @@ def _per_question(answers: Answers) -> dict[str, list[int]]:
     return {name: np.bincount(answers.group, values).astype(int).tolist() for name, values in counted.items()}
 
 
-def rate(name: str, values: np.ndarray, group: np.ndarray) -> dict[str, Any]:
-    """Returns the mean of `values` and its interval, clustered by `group`; None where there are no values."""
+def rate(name: str, values: np.ndarray, group: np.ndarray, most: int | None = None) -> dict[str, Any]:
+    """Returns the mean of `values` and its interval, clustered by `group`; None where there are no values.
+
+    `most`: the number of answers that the values are means of; None: one each.
+    """
     if not len(values):
         return {name: None, f"{name}_ci95": None}
-    return {name: float(values.mean()), f"{name}_ci95": list(stats.rate_interval(values.tolist(), group.tolist()))}
+    interval = stats.rate_interval(values.tolist(), group.tolist(), most)
+    return {name: float(values.mean()), f"{name}_ci95": list(interval)}
+
+
+def difference(name: str, before: np.ndarray, after: np.ndarray, group: np.ndarray) -> dict[str, Any]:
+    """Returns the mean of `after` less `before`, in pairs, and its interval, as `rate` does."""
+    if not len(before):
+        return {name: None, f"{name}_ci95": None}
+    interval = stats.paired_delta_interval(before.tolist(), after.tolist(), group.tolist())
+    return {name: float((after - before).mean()), f"{name}_ci95": list(interval)}
 
 
 def selected(answers: Answers) -> dict:
@@ -331,11 +341,10 @@ def _games(games: list[tuple[bool | None, bool | None]], questions: np.ndarray) 
 
 def pass_at_k(answers: Answers, samples: int) -> list[dict]:
     """Estimates the chance that one of k first attempts is right, k = 1, 2, 4, ... up to `samples`, with intervals."""
-    rows, right, questions = [], answers.match[0].reshape(-1, samples), answers.group[::samples]
-    for k in doublings(samples):
-        chances = [stats.pass_at_k(samples, count, k) for count in right.sum(axis=1).astype(int).tolist()]
-        interval = stats.rate_interval(chances, questions.tolist(), most=len(chances) * (samples // k))
-        rows.append({"k": k, "pass": float(np.mean(chances)), "pass_ci95": list(interval)})
+    rows, right, group = [], answers.match[0].reshape(-1, samples), answers.group[::samples]
+    for k in (2**i for i in range(samples.bit_length())):
+        chances = np.array([stats.pass_at_k(samples, count, k) for count in right.sum(axis=1).astype(int).tolist()])
+        rows.append({"k": k} | rate("pass", chances, group, len(chances) * (samples // k)))
     return rows
 
 

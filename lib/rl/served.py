@@ -16,6 +16,7 @@ attempt 1 has none, is left out. Intervals and tests take a question as one clus
 attempts, so their p-values are adjusted (Holm).
 """
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -32,10 +33,9 @@ from lib.generators.reply_cache import seed_of
 from lib.rewards.judge import Judge, Verdict
 from lib.rewards.routing import TASK
 from lib.rl.corrections import THINK_BLOCK
-from lib.rl.evaluation import ROWS_AT_ONCE, group_of, rate
+from lib.rl.evaluation import ROWS_AT_ONCE, difference, group_of, rate
 from lib.rl.feedback.verdict import TellVerdict
 from lib.rl.prompts import filled
-from lib.rl.swaps import places_of
 from lib.text.templates import with_system
 
 Ask = Callable[[str, Sequence[Request]], list[Reply | ReplyError]]  # the text names the requests, for messages
@@ -202,7 +202,8 @@ class ServedAttempts:
         if self.settings.temperature:
             yield ServedChat(first.unit, "redraw", first.row, first.messages)
         yield chat("verdict", text, self.feedback.right if first.verdict.match else self.feedback.wrong)
-        planted = places_of(answer).sub(lambda _: wrong, text)
+        whole_word = rf"(?<!\w){re.escape(answer)}(?!\w)" if answer else r"(?!)"  # an empty answer is nowhere
+        planted = re.sub(whole_word, lambda _: wrong, text)
         if wrong and planted != text:
             yield chat("planted", planted, look, wrong)
         if claim.strip():
@@ -252,6 +253,5 @@ def _finding(
     numbers: dict[str, Any] = {"condition": condition, "control": control, "n": int(chosen.sum())}
     numbers |= {"after": words[after_right], "counted": words[counts]}
     numbers |= rate("share", after, clusters) | rate("share_of_control", before, clusters)
-    numbers["difference"] = float((after - before).mean()) if len(clusters) else None
-    numbers["difference_ci95"] = list(stats.paired_delta_interval(before.tolist(), after.tolist(), clusters.tolist()))
+    numbers |= difference("difference", before, after, clusters)
     return numbers | {"p": stats.sign_flip_p(np.bincount(clusters, after - before).astype(int).tolist())}

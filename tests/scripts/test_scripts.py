@@ -332,15 +332,8 @@ def test_evaluate_swaps_attempts(inside, tmp_path, capsys):
     assert (rows, greedy["n"], sampled["n"]) == ([4, 40], 36 - left_out, 3 * (36 - left_out))
     assert (sampled["when"], sampled["stage"], sampled["samples"]) == ("after_stage2", 2, 3)
     assert greedy["acc_attempt1"] == greedy["after"]["own"]["acc"] == greedy["after"]["other"]["acc"] == 1  # it says 8
-    assert greedy["right_is"] == {"own": 1}
-    assert "random" in greedy["after"] and greedy["after"]["random"]["n"] == 0  # all answers are alike
     shown = capsys.readouterr().out
-    for text in (
-        "greedy: how often attempt 2 is right, by what it reads",
-        "another's",
-        "the right ones: 100.0 % its own",
-    ):
-        assert text in shown
+    assert "greedy: how often attempt 2 is right, by what it reads" in shown and "another's" in shown
     assert (
         f"from rows 4 to 39 (counted from 0) of what is held out without {left_out} that training chooses by" in shown
     )

@@ -1,5 +1,4 @@
 import math
-import random
 
 import pytest
 import torch
@@ -29,33 +28,26 @@ def in_answer_tags(text):
 QUESTIONS = "aabbccdd"
 IS_RIGHT = [True, True, True, False, False, False, False, False]
 FOUND = [
-    {"own": (True, True), "other": (True, False), "right": (True, True), "random": (True, False)},
-    {"own": (True, True), "other": (False, True), "right": (True, True), "random": (False, True)},
-    {"own": (False, False), "other": (True, False), "right": (False, False), "random": (False, True)},
-    {"own": (True, False), "other": (True, False), "right": (True, True), "random": (False, True)},
-    {"own": (True, False), "other": (False, False), "right": (True, True), "random": (False, False)},
-    {"own": (False, True), "other": (False, False), "right": (True, True), "random": (False, False)},
+    {"own": (True, True), "other": (True, False)},
+    {"own": (True, True), "other": (False, True)},
+    {"own": (False, False), "other": (True, False)},
+    {"own": (True, False), "other": (True, False)},
+    {"own": (True, False), "other": (False, False)},
+    {"own": (False, True), "other": (False, False)},
     {"own": (False, True), "other": (False, False)},
     {"own": (False, True), "other": (False, True)},
-]  # fmt: skip
+]
 
 
 def test_a_table_of_swaps_by_hand():
-    sources = ["own", "own", "own", "sampled", "rendered", "rendered", "none", "none"]
-    row = swaps.summarise(QUESTIONS, IS_RIGHT, FOUND, sources, temperature=0.5)
+    row = swaps.summarise(QUESTIONS, IS_RIGHT, FOUND, temperature=0.5)
     assert (row["n"], row["prompts"], row["temperature"], row["acc_attempt1"]) == (8, 4, 0.5, 3 / 8)
-    assert row["right_is"] == {"none": 0.25, "own": 0.375, "rendered": 0.25, "sampled": 0.125}
-    own, other, right, chance = (row["after"][name] for name in swaps.CONTEXTS)
+    own, other = (row["after"][name] for name in swaps.CONTEXTS)
     assert (own["n"], own["acc"], own["minus_own"], own["repeats"]) == (8, 0.5, 0, 5 / 8)
     assert (own["n_own_wrong"], own["acc_own_wrong"]) == (5, 0.4)
     assert (own["n_own_right"], own["acc_own_right"]) == (3, pytest.approx(2 / 3))
     assert (other["acc"], other["minus_own"]) == (3 / 8, -1 / 8)
     assert (other["acc_own_wrong"], other["minus_own_own_wrong"]) == (0.2, pytest.approx(-0.2))
-    # what has no right first attempt is left out, of its own side too: own is right 4 times out of these 6
-    assert (right["n"], right["acc"]) == (6, pytest.approx(5 / 6))
-    assert right["minus_own"] == pytest.approx(5 / 6 - 4 / 6)
-    assert (right["n_own_wrong"], right["acc_own_wrong"], right["minus_own_own_wrong"]) == (3, 1, pytest.approx(1 / 3))
-    assert (chance["n"], chance["acc"], chance["repeats"]) == (6, pytest.approx(1 / 6), 0.5)
     # by question, other - own is 0, -1, 1, 0, -1, 0, 0, 0: sums -1, 1, -1, 0 about a mean of -1/8, with t(3) = 3.1824
     squares = (-1 + 0.25) ** 2 + (1 + 0.25) ** 2 + (-1 + 0.25) ** 2 + 0.25**2
     half = 3.1824 * math.sqrt(squares * 4 / 3) / 8
@@ -63,7 +55,7 @@ def test_a_table_of_swaps_by_hand():
 
 
 def test_nothing_to_compare_has_no_number():
-    row = swaps.summarise("ab", [True, True], [{"own": (True, True)}] * 2, ["own", "own"], temperature=0.0)
+    row = swaps.summarise("ab", [True, True], [{"own": (True, True)}] * 2, temperature=0.0)
     assert row["after"]["other"]["n"] == row["after"]["own"]["n_own_wrong"] == 0
     assert row["after"]["other"]["acc"] is row["after"]["own"]["acc_own_wrong_ci95"] is None
 
@@ -96,55 +88,13 @@ def setting(tmp_path_factory):
     return make
 
 
-def firsts_of(trees):
-    return [swaps.First(tree, answer) for tree in trees for answer in tree.answers]
-
-
-def read(prompts, contexts, name):
-    return [prompts.text(each[name].completion) if name in each else None for each in contexts]
-
-
-def test_what_attempt_2_is_given_to_read(setting):
-    """Greedily the policy says 7 to all four questions, which is right for the first and the last one."""
-    _, prompts, trees, judge, _ = setting(["7", "8", "12", "7"], 0.0)
-    firsts = firsts_of(trees)
-    contexts = swaps._contexts(prompts, firsts, judge, 1, random.Random(0))
-    seven, eight, twelve = (f"<think></think><answer>{answer}</answer>" for answer in (7, 8, 12))
-    assert read(prompts, contexts, "own") == read(prompts, contexts, "other") == [seven] * 4
-    assert read(prompts, contexts, "right") == [seven, eight, twelve, seven]
-    assert [each["right"].source for each in contexts] == ["own", "rendered", "rendered", "own"]
-    chance = read(prompts, contexts, "random")
-    assert all(text in {seven, eight, twelve} for text in chance)
-    assert [text == right for text, right in zip(chance, [seven, eight, twelve, seven], strict=True)] == [False] * 4
-    end = firsts[0].answer.completion.ids[-1]
-    assert all(each["random"].completion.ids[-1] == end for each in contexts)
-
-
-def test_a_right_sample_of_the_policy_is_better_than_a_rendering(setting):
-    _, prompts, trees, judge, _ = setting(["7", "8", "9"], 1.0, samples=8)
-    firsts = firsts_of(trees)
-    contexts = swaps._contexts(prompts, firsts, judge, 8, random.Random(0))
-    for i, (first, own) in enumerate(zip(firsts, contexts, strict=True)):
-        assert own["other"].completion is firsts[(i + 8) % 24].answer.completion
-        right = first.tree.prompt.row["a"]
-        assert own["right"].source == ("rendered" if right == "9" else "own" if first.verdict.match else "sampled")
-        assert own["right"].answer == right != own["random"].answer
-    assert {own["right"].source for own in contexts} == {"own", "sampled", "rendered"}
-
-
-def test_without_a_right_attempt_nothing_can_be_rendered(setting):
-    row = swaps.swap_attempts(*setting(["1", "2"], 0.0), 0, ALONE)
-    assert row["right_is"] == {"none": 1.0}
-    assert [row["after"][name]["n"] for name in swaps.CONTEXTS] == [2, 2, 0, 0]
-
-
 def test_who_only_solves_again_is_as_good_after_any_first_attempt(setting):
+    """Greedily the policy says 7 to all four questions, which is right for the first and the last one."""
     greedy = swaps.swap_attempts(*setting(["7", "8", "12", "7"], 0.0), 0, ALONE)
-    for name, repeats in (("own", 1), ("other", 1), ("right", 0.5)):
+    for name in swaps.CONTEXTS:
         numbers = greedy["after"][name]
         told = [numbers[key] for key in ("n", "acc", "minus_own", "acc_own_wrong", "acc_own_right", "repeats")]
-        assert told == [4, 0.5, 0, 0, 1, repeats]
-    assert greedy["after"]["random"]["acc"] == 0.5
+        assert told == [4, 0.5, 0, 0, 1, 1]
     sampled = swaps.swap_attempts(*setting(["7", "8"] * 20, 1.0, samples=4), 0, ALONE)
     assert sampled == swaps.swap_attempts(*setting(["7", "8"] * 20, 1.0, samples=4), 0, ALONE)
     for name in swaps.CONTEXTS:
@@ -152,6 +102,8 @@ def test_who_only_solves_again_is_as_good_after_any_first_attempt(setting):
         assert (numbers["n"], numbers["acc"]) == (160, pytest.approx(0.5, abs=0.14))  # 4 sqrt(160 * 0.19) / 160
         low, high = numbers["minus_own_ci95"]
         assert low <= 0 <= high
+    alone = swaps.swap_attempts(*setting(["7"], 0.0), 0, ALONE)
+    assert [alone["after"][name]["n"] for name in swaps.CONTEXTS] == [1, 0]  # there is no other question
 
 
 def test_a_second_attempt_reads_what_it_is_given(make_policy, tokenizer, limits):
@@ -161,19 +113,18 @@ def test_a_second_attempt_reads_what_it_is_given(make_policy, tokenizer, limits)
     sampling = Sampling(0.0, (6, 8), (1, 1), frozenset([tokenizer.eos_token_id]), 0)
     judge = judge_by(columns=["q", "a"], target="a")
     _, trees = evaluate(policy, prompts, rows, judge, sampling, 0, ALONE)
-    firsts = firsts_of(trees)
+    firsts = [(tree.prompt, answer) for tree in trees for answer in tree.answers]
     row = swaps.swap_attempts(policy, prompts, trees, judge, sampling, 0, ALONE)
     assert row["after"]["own"]["n"] == row["after"]["other"]["n"] == len(rows)
     revising = Sampling(0.0, (8,), (1,), sampling.stop_ids, 0)
 
     def revised(completions):
         seconds = [
-            prompts.next_prompt(first.tree.prompt, completion)
-            for first, completion in zip(firsts, completions, strict=True)
+            prompts.next_prompt(prompt, completion) for (prompt, _), completion in zip(firsts, completions, strict=True)
         ]
         groups = sample(policy, prompts, seconds, judge, revising, torch.Generator().manual_seed(0))
         return [group.answers[0].completion.ids for group in groups]
 
-    own = [first.answer.completion for first in firsts]
-    before = [first.answer.following.answers[0].completion.ids for first in firsts]
+    own = [answer.completion for _, answer in firsts]
+    before = [answer.following.answers[0].completion.ids for _, answer in firsts]
     assert revised(own) == before != revised(own[1:] + own[:1])
