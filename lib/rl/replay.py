@@ -19,7 +19,7 @@ MEMORY = 8  # outcomes that a mean remembers, about: the policy changes, and wit
 
 
 @dataclass
-class Entry:
+class ReplayEntry:
     """An item of the buffer, with the running mean and variance of what it was worth."""
 
     uid: int
@@ -42,9 +42,9 @@ class ReplayBuffer:
         self.settings, self._seed = settings, seed
         self._uid = 0  # of the next entry
         self._calls = 0  # of `sample`
-        self._entries: list[Entry] = []
-        self._by_uid: dict[int, Entry] = {}
-        self._by_key: dict[str, Entry] = {}
+        self._entries: list[ReplayEntry] = []
+        self._by_uid: dict[int, ReplayEntry] = {}
+        self._by_key: dict[str, ReplayEntry] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -65,7 +65,7 @@ class ReplayBuffer:
             if value <= lowest.mean:
                 return None
             self._drop(lowest)
-        self._put(Entry(self._uid, key, item, value))
+        self._put(ReplayEntry(self._uid, key, item, value))
         self._uid += 1
         return self._uid - 1
 
@@ -82,7 +82,7 @@ class ReplayBuffer:
         entry.mean += step * off
         entry.variance = (1 - step) * (entry.variance + step * off * off)
 
-    def sample(self, count: int) -> list[Entry]:
+    def sample(self, count: int) -> list[ReplayEntry]:
         """Draws up to `count` different entries. A draw counts at once, before its outcome is known."""
         count = min(count, len(self))
         if not count:
@@ -117,32 +117,32 @@ class ReplayBuffer:
         self._uid, self._calls = state["uid"], state["calls"]
         self._entries, self._by_uid, self._by_key = [], {}, {}
         for entry in state["entries"]:
-            self._put(Entry(**entry))
+            self._put(ReplayEntry(**entry))
         while len(self) > self.settings.capacity:
             self._drop(self._lowest())
 
-    def _highest(self, count: int) -> list[Entry]:
+    def _highest(self, count: int) -> list[ReplayEntry]:
         """Returns the entries with the highest mean + C sqrt(ln(N + 1) / n).
 
         An entry that was never drawn comes before all others. Of equal scores the lot decides.
         """
         logarithm = math.log(sum(entry.draws for entry in self._entries) + 1)
 
-        def rank(entry: Entry) -> tuple[float, float, int]:
+        def rank(entry: ReplayEntry) -> tuple[float, float, int]:
             bonus = self.settings.coefficient * math.sqrt(logarithm / entry.draws) if entry.draws else math.inf
             return -entry.mean - bonus, -entry.mean, hash((self._seed, entry.uid, entry.draws))
 
         return heapq.nsmallest(count, self._entries, key=rank)
 
-    def _lowest(self) -> Entry:
+    def _lowest(self) -> ReplayEntry:
         """Returns the entry with the lowest mean, of several the oldest."""
         return min(self._entries, key=lambda entry: (entry.mean, entry.uid))
 
-    def _put(self, entry: Entry) -> None:
+    def _put(self, entry: ReplayEntry) -> None:
         self._entries.append(entry)
         self._by_uid[entry.uid] = self._by_key[entry.key] = entry
 
-    def _drop(self, entry: Entry) -> None:
+    def _drop(self, entry: ReplayEntry) -> None:
         """Takes an entry out, with its key, so that it may come back; the last one takes its place."""
         place, last = self._entries.index(entry), self._entries.pop()
         if last is not entry:
