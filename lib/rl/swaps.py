@@ -25,7 +25,7 @@ from lib.run.distributed import collect
 
 CONTEXTS = ("own", "other")
 SPLITS = {"": None, "_own_wrong": False, "_own_right": True}  # of all questions, and by whether attempt 1 is right
-Outcome = tuple[bool, bool]  # whether attempt 2 is right, and whether it repeats the answer it read
+SwapOutcome = tuple[bool, bool]  # whether attempt 2 is right, and whether it repeats the answer it read
 
 
 def swap_attempts(
@@ -63,7 +63,7 @@ def swap_attempts(
 
 
 def summarise(
-    questions: Sequence[Hashable], is_right: list[bool], results: list[dict[str, Outcome]], temperature: float
+    questions: Sequence[Hashable], is_right: list[bool], results: list[dict[str, SwapOutcome]], temperature: float
 ) -> dict:
     """Returns the row. The lists hold an entry per first attempt, over all processes.
 
@@ -87,5 +87,5 @@ def summarise(
     return row
 
 
-def _outcome(verdict: Verdict, read: Answer) -> Outcome:
+def _outcome(verdict: Verdict, read: Answer) -> SwapOutcome:
     return bool(verdict.match), not verdict.is_blank and unchanged(verdict.answer, read.verdict.answer)
