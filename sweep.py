@@ -39,28 +39,17 @@ from typing import Any
 import reward_function  # noqa: F401  registers rewards and extractors, for the check of the stages' configs
 from judge.pool import cores
 from lib.core.children import Children
-from lib.core.conditions import read_condition
 from lib.core.config import KINDS, SweepConfig, dump, load, parser
-from lib.core.console import WHEN, Screen, duration
+from lib.core.console import Screen, duration
 from lib.core.errors import FINISHED, ConfigError, run_script
 from lib.core.interrupts import Interrupts
-from lib.core.registry import did_you_mean
 from lib.run.machine import HERE, commit, cpu, packages
 from lib.run.runlog import RunLog, read_jsonl
 from pages.sweep_page import page_of
-from pages.sweep_tables import DIFFERENCE_HEADS, FIGURES, SUMMARY_HEADS, SweepOutcome, figures_in_words, outcome_of
+from pages.sweep_tables import SUMMARY_HEADS, SweepOutcome, figures_in_words, outcome_of
 
 SCRIPTS = {kind.__doc__: kind for kind in KINDS}
 MISSED = 1  # exit code
-KEYS = {  # of evaluations, without the ends _attempt1 and _ci95
-    "acc", "acc_check", "acc_check_right", "acc_check_wrong", "acc_if_stopped", "answer_changed", "attempts",
-    "c_to_i", "delta", "fresh_after_wrong", "games", "global_step", "i_to_c", "length", "length_review", "loss",
-    "losses", "mcnemar_p", "missing_games", "n", "opponent_acc", "prompts", "repeat_rate", "revised_after_wrong",
-    "revised_minus_fresh", "reward", "rows_left_out", "stage", "step", "temperature", "tokens", "truncated",
-    "unscored", "well_formed", "win_rate", "wins",
-}  # fmt: skip
-MOMENT = rf"last|({'|'.join(WHEN)}|best|(stage\d+_)?step_\d+)(_without_feedback)?"  # see `moment_of`
-ADD_RUN = "add {run} to the command, as in --resume {run}"
 LOSS_POINTS = 20  # points of the training loss kept for a run without evaluations
 
 
@@ -100,8 +89,6 @@ def main() -> int:
     """Plans the runs, runs what is missing, shows the results."""
     args, config = command_line()
     runs = plan(config)
-    for text in () if args.table else unknown_figures(config):
-        Screen().warn(text)
     if args.dry_run:
         show_plan(config, runs)
         return FINISHED
@@ -127,7 +114,6 @@ def check_stages(config: SweepConfig) -> None:
     """Raises ConfigError for what the scripts would refuse, by variant; data and models need not exist yet."""
     runs = plan(config)
     mistakes = mistakes_of_copies(config, runs)
-    strays: set[str] = set()  # earlier stages that write outside the sweep's folders
     for job in distinct({key: jobs for key, jobs in runs.items() if key[1] == config.all_seeds[0]}):
         name = job.command[0]
         if not (program(name).exists() if name.endswith(".py") else shutil.which(name)):
@@ -137,16 +123,11 @@ def check_stages(config: SweepConfig) -> None:
         except ConfigError as error:
             mistakes += [f"{job.stage}: {line}" for line in str(error).splitlines()]
             continue
-        if run_dir in (None, job.folder):
-            continue
-        if job.stage != list(config.stages)[-1]:
-            strays.add(job.stage)
-        else:
+        if job.stage == list(config.stages)[-1] and run_dir not in (None, job.folder):
             mistakes.append(
-                f"{job.stage}: writes into {run_dir}, expected the sweep's own folder for each run: {ADD_RUN}"
+                f"{job.stage}: writes into {run_dir}, expected the sweep's own folder for each run: add {{run}} to the "
+                "command, as in --resume {run}"
             )
-    if not mistakes:  # each config can be read
-        mistakes = mistakes_of_folders([job for job in distinct(runs) if job.stage in strays])
     if mistakes:
         raise ConfigError("\n".join(f"stages: {mistake}" for mistake in dict.fromkeys(mistakes)))
 
@@ -159,20 +140,6 @@ def run_dir_of(job: Job) -> Path | None:
         return None
     path = Path(words[words.index("--config") + 1])
     return load(kind, path, [word for word in words if "=" in word and not word.startswith("-")]).run_dir
-
-
-def mistakes_of_folders(jobs: list[Job]) -> list[str]:
-    """Returns a mistake per folder that several of these jobs write into."""
-    writers: dict[Path, list[Job]] = {}
-    for job in jobs:
-        if run_dir := run_dir_of(job):
-            writers.setdefault(run_dir, []).append(job)
-    return [
-        f"{same[0].stage}: {same[0].name} and {same[1].name} write into {run_dir}, expected a folder for each: "
-        f"{ADD_RUN}"
-        for run_dir, same in writers.items()
-        if len(same) > 1
-    ]
 
 
 def mistakes_of_copies(config: SweepConfig, runs: Runs) -> list[str]:
@@ -207,25 +174,6 @@ def commands_without_folders(jobs: Sequence[Job]) -> Iterator[tuple[str, ...]]:
 def is_of_this_project(name: str) -> bool:
     """True if a command begins with a script of this repository."""
     return name.endswith(".py") and program(name).resolve().is_relative_to(HERE)
-
-
-def unknown_figures(config: SweepConfig) -> Iterator[str]:
-    """Yields a warning per figure of `require` with a moment or key that no script here writes.
-
-    Yields nothing if the last stage is another program.
-    """
-    script = shlex.split(list(config.stages.values())[-1])[0]
-    for text in config.require if Path(script).name in SCRIPTS else ():
-        for figure in read_condition(text).figures.values():
-            if figure.moment is None or f"{figure.moment}.{figure.key}" in config.figures:
-                continue
-            key = re.sub(r"(_attempt\d+)?(_ci95)?$", "", figure.key)
-            if not re.fullmatch(MOMENT, figure.moment):
-                hint = did_you_mean(figure.moment, {*WHEN, "best", "last"})
-                yield f"require: '{text}': evaluations of {script} have no moment '{figure.moment}'{hint}"
-            if key not in KEYS and not key.startswith("pass_at_"):
-                hint = did_you_mean(figure.key, KEYS | FIGURES.keys())
-                yield f"require: '{text}': evaluations of {script} have no '{figure.key}'{hint}"
 
 
 def show_plan(config: SweepConfig, runs: Runs) -> None:
@@ -279,14 +227,11 @@ def show(config: SweepConfig, runs: Runs) -> int:
 
 
 def print_outcome(screen: Screen, config: SweepConfig, outcome: SweepOutcome) -> None:
-    """Prints figures, differences, a line per variant, whether each condition holds, and which runs failed."""
+    """Prints figures, a line per variant, whether each condition holds, and which runs failed."""
     for variant, rows in outcome.figures.items():
         title = f"{config.run_name}, {variant}: {len(outcome.results[variant])} of {len(config.all_seeds)} runs"
         screen.figures(title, SUMMARY_HEADS, [(summary.label, *cells) for summary, cells in rows])
     baseline = next(iter(outcome.figures))
-    for variant, rows in outcome.differences.items():
-        title = f"{variant} minus {baseline}, seed by seed"
-        screen.figures(title, DIFFERENCE_HEADS, [(summary.label, *cells) for summary, cells in rows])
     tables = {"side by side": outcome.compared, f"minus {baseline}, seed by seed": outcome.paired}
     for title, table in tables.items():
         if table.lines:

@@ -1,4 +1,4 @@
-"""The page of a sweep: conditions, curves of every run, figures over seeds, differences, and a line per run."""
+"""The page of a sweep: conditions, curves of every run, figures over seeds, and a line per run."""
 
 from itertools import groupby
 from statistics import median
@@ -11,7 +11,6 @@ from pages.blocks import Cell, Charts, Facts, Listing, PageSection, TableLine, T
 from pages.curves import ChartPoint, placed
 from pages.page import render_sections
 from pages.sweep_tables import (
-    DIFFERENCE_HEADS,
     FIGURES,
     SUMMARY_HEADS,
     FigureRows,
@@ -56,10 +55,7 @@ def page_of(config: SweepConfig, outcome: SweepOutcome) -> str:
     for variant, rows in outcome.figures.items():
         note = "Intervals: Student's, 95 %, with a run as the unit."
         is_folded = len(outcome.figures) > 1  # they stand side by side above
-        sections.append(PageSection(f"Figures: {variant}", [by_moment(SUMMARY_HEADS, rows)], note, folded=is_folded))
-    for variant, rows in outcome.differences.items():
-        table, is_folded = by_moment(DIFFERENCE_HEADS, rows), len(outcome.differences) > 1
-        sections.append(PageSection(f"{variant} minus {baseline}", [table], "Paired by seed.", folded=is_folded))
+        sections.append(PageSection(f"Figures: {variant}", [by_moment(rows)], note, folded=is_folded))
     sections.append(runs_table(outcome.results))
     lines = [
         line_of(f"{row['variant']}, seed {row['seed']}",
@@ -98,13 +94,13 @@ def machines(results: list[dict]) -> dict[str, str]:
     return {name: "; ".join(sorted(each)) for name, each in values.items()}
 
 
-def by_moment(heads: tuple[str, ...], rows: FigureRows) -> TextTable:
+def by_moment(rows: FigureRows) -> TextTable:
     """Returns a table with a group of lines per moment; greedy and sampled moments have groups of their own."""
     lines = []
     for moment, group in groupby(rows, key=lambda row: row[0].moment):
         lines.append(TableLine(moment or "the whole run"))
         lines += [line_of(summary.name.replace("->", "→"), cells) for summary, cells in group]
-    return TextTable(muted(*heads), lines)
+    return TextTable(muted(*SUMMARY_HEADS), lines)
 
 
 def curves(by_variant: dict[str, list[dict]]) -> list[dict[str, Any]]:

@@ -26,7 +26,6 @@ FIGURES = {
     "loss": ("loss", False),
 }  # fmt: skip
 SUMMARY_HEADS = ("n", "min", "median", "max", "mean, 95 % over seeds", "worst")
-DIFFERENCE_HEADS = ("n", "mean, 95 % over seeds", "least", "most")
 ACCURACY = Figure("accuracy")
 ACCURACIES = {ACCURACY: "accuracy", Figure("accuracy_greedy"): "greedy",
               Figure("accuracy_without_feedback"): "without feedback",
@@ -155,16 +154,6 @@ class Summary:
         return [str(len(values)), *ends, mean, f"seed {worst}, {threads[worst]} thr."]
 
 
-def difference_cells(values: dict[int, float], baseline: dict[int, float]) -> list[str]:
-    """Formats the cells under DIFFERENCE_HEADS: values minus a baseline's, paired by seed; [] without common seeds."""
-    seeds = [seed for seed in values if seed in baseline]
-    if not seeds:
-        return []
-    gaps = [values[seed] - baseline[seed] for seed in seeds]
-    mean = with_interval(fmean(gaps), mean_interval(gaps), "+")
-    return [str(len(gaps)), mean, rounded(min(gaps), "+"), rounded(max(gaps), "+")]
-
-
 def rounded(value: float, sign: str = "") -> str:
     """Formats with three decimals; values of 10 or more as whole numbers."""
     return f"{value:{sign}.3f}" if abs(value) < 10 else f"{value:{sign}.0f}"
@@ -228,8 +217,8 @@ def paired_cells(results: list[dict], baseline: list[dict]) -> list[str]:
         own, other = by_seed(figure, results), by_seed(figure, baseline)
         if figure.key == "accuracy_without_feedback" and (own or other):
             own, other = own or by_seed(ACCURACY, results), other or by_seed(ACCURACY, baseline)
-        found = difference_cells(own, other)
-        cells.append(found[1] if found else "–")
+        gaps = [own[seed] - other[seed] for seed in own if seed in other]
+        cells.append(with_interval(fmean(gaps), mean_interval(gaps), "+") if gaps else "–")
     return cells
 
 
@@ -313,7 +302,6 @@ class SweepOutcome:
 
     results: dict[str, list[dict]]  # by variant, without variants that have none
     figures: dict[str, FigureRows]  # by variant, under SUMMARY_HEADS; of the runs that finished
-    differences: dict[str, FigureRows]  # of each variant but the first, minus the first, under DIFFERENCE_HEADS
     compared: VariantTable  # without lines where there is one variant; of the runs that finished
     paired: VariantTable  # each variant but the first, minus the first
     verdicts: list[ConditionVerdict]
@@ -338,13 +326,7 @@ def outcome_of(config: SweepConfig, results: Iterable[dict]) -> SweepOutcome:
     by_variant = {variant: rows for variant, rows in by_variant.items() if rows}
     threads = {row["seed"]: row["threads"] for rows in by_variant.values() for row in rows}
     finished = {variant: [row for row in rows if not row["exit_code"]] for variant, rows in by_variant.items()}
-    found = {variant: summaries(rows) for variant, rows in finished.items()}
-    baseline = {summary.figure: summary.values for summary in next(iter(found.values()))}
-    figures = {variant: [(row, row.cells(threads)) for row in rows] for variant, rows in found.items()}
-    differences = {
-        variant: [(row, cells) for row in rows if (cells := difference_cells(row.values, baseline.get(row.figure, {})))]
-        for variant, rows in list(found.items())[1:]
-    }
+    figures = {variant: [(row, row.cells(threads)) for row in summaries(rows)] for variant, rows in finished.items()}
     conditions = map(read_condition, config.require)
     verdicts = [check(condition, variant, rows) for condition in conditions for variant, rows in by_variant.items()]
     several = finished if len(finished) > 1 else {}
@@ -356,6 +338,5 @@ def outcome_of(config: SweepConfig, results: Iterable[dict]) -> SweepOutcome:
     first = next(iter(finished.values()))
     pairs = {variant: paired_cells(rows, first) for variant, rows in list(several.items())[1:]}
     return SweepOutcome(
-        by_variant, figures, differences, VariantTable.of(heads, lines),
-        VariantTable.of(list(PAIRED.values()), pairs), verdicts,
-    )  # fmt: skip
+        by_variant, figures, VariantTable.of(heads, lines), VariantTable.of(list(PAIRED.values()), pairs), verdicts
+    )

@@ -18,7 +18,7 @@ from lib.core.conditions import Figure, read_condition
 from lib.core.config import SweepConfig, load
 from lib.core.console import Screen
 from lib.core.errors import ConfigError
-from lib.run.runlog import RunLog, read_jsonl
+from lib.run.runlog import RunLog
 from pages.sweep_tables import level_cell, paired_cells, summaries, value_of, with_level
 from sweep import distinct, plan, read_run
 
@@ -249,9 +249,6 @@ SCRIPTS = [("train", "sums"), ("sft_train", "sums_base"), ("rl_train_gspo_selfpl
 def test_training_without_a_folder_per_run_is_refused(folder, script, config):
     command = f"{script}.py --config {ROOT}/configs/tiny_{config}.yaml seed={{seed}} --resume"
     hint = "add {run} to the command, as in --resume {run}"
-    first = refusal(stages={"first": command, "last": "run.py {dir}"})
-    assert first.startswith("stages: first: shared/seed_0/first and shared/seed_1/first write into outputs/tiny-")
-    assert first.endswith(f"expected a folder for each: {hint}")
     last = refusal(stages={"last": f"{command} run_name=r{{seed}}"}, variants={"a": []})
     assert last == f"stages: last: writes into outputs/r0, expected the sweep's own folder for each run: {hint}"
     for stages in (
@@ -263,59 +260,11 @@ def test_training_without_a_folder_per_run_is_refused(folder, script, config):
         assert refusal(stages=stages, variants={"a": []}) == ""
 
 
-def test_two_variants_that_write_into_one_folder_are_refused(folder):
-    command = f"sft_train.py --config {ROOT}/configs/tiny_sums_base.yaml --resume run_name=base-{{seed}} seed={{seed}}"
-    changes = {"stages": {"base": command, "last": "run.py {dir}"}, "seeds": 1}
-    variants = {"a": [], "b": {"base": ["optimizer.learning_rate=0.1"]}}
-    expected = (
-        "stages: base: shared/seed_0/base and b/seed_0/base write into outputs/base-0, expected a folder for each"
-    )
-    assert refusal(**changes, variants=variants).startswith(expected)
-    assert refusal(**changes, variants={"a": [], "b": []}) == ""  # both use the same base
-
-
-def test_a_figure_that_no_evaluation_has_is_named_at_the_start(folder):
-    """The keys that a run of train.py writes are known, and those of other programs are not judged."""
-    command = f"train.py --config {ROOT}/configs/tiny_sums.yaml --resume {{run}} seed={{seed}}"
-    require = ["after_stage2.accc_attempt2 > 0", "after_stage2.acc_attempt3_ci95[0] > 0", "tokens > 1", "a.b > 0"]
-    code, output = run(
-        "--dry-run", stages={"last": command}, variants={"v": []}, require=require, figures={"a.b": "(1)"}
-    )
-    assert code == 0 and output.count("WARNING") == 1
-    warning = "evaluations of train.py have no 'accc_attempt2'; did you mean 'acc_attempt2'?"
-    assert f"WARNING: require: 'after_stage2.accc_attempt2 > 0': {warning}" in output
-    assert not list(sweep.unknown_figures(config_of(require=["after_stage2.accc > 0"])))
-    written = read_jsonl(ROOT / "tests/collapsed/evaluations.jsonl")[0]
-    numbers = {key for row in written for key, value in row.items() if type(value) in (int, float)}
-    keys = {key for key in numbers if key.isidentifier()} - {"schema"}
-    assert len(keys) > 20
-    config = config_of(stages={"last": command}, require=[f"last.{key} > 0" for key in sorted(keys)])
-    assert list(sweep.unknown_figures(config)) == []
-
-
-def test_a_moment_that_no_evaluation_has_is_named_at_the_start(folder):
-    moments = [
-        "pretrain", "adapter", "after_stage1", "after_stage2", "after_training", "last", "best", "step_30",
-        "stage2_step_30", "after_stage2_without_feedback", "step_5_without_feedback",
-    ]  # fmt: skip
-
-    def warnings(*moments):
-        require = [f"{moment}.acc_attempt2 > 0" for moment in moments]
-        return list(sweep.unknown_figures(config_of(stages={"last": TRAIN}, require=require)))
-
-    assert warnings(*moments) == []
-    unknown = ["after_stge2", "step", "stage2", "last_without_feedback", "after_stage2x"]
-    assert len(warnings(*unknown)) == len(unknown)
-    hint = "evaluations of train.py have no moment 'after_stge2'; did you mean 'after_stage2'?"
-    assert warnings("after_stge2") == [f"require: 'after_stge2.acc_attempt2 > 0': {hint}"]
-
-
 @pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("sweep_*.yaml")), ids=lambda path: path.stem)
 def test_a_shipped_sweep_is_sound_and_opens_with_its_command(path, monkeypatch):
     monkeypatch.chdir(ROOT)
     config = load(SweepConfig, path)
     sweep.check_stages(config)
-    assert list(sweep.unknown_figures(config)) == []
     assert f"python sweep.py --config configs/{path.name}" in path.read_text().splitlines()[0]
 
 
@@ -424,7 +373,7 @@ def test_variants_are_compared_in_pairs_greedy_and_without_feedback_too():
 def test_a_sweep_from_beginning_to_end(folder):
     code, output = run()
     assert code == 1  # two conditions do not hold in every run
-    assert "tiny, much: 3 of 3 runs" in output and "little minus much, seed by seed" in output
+    assert "tiny, much: 3 of 3 runs" in output
     assert (
         "3 of 3 runs (much): after_stage2.acc_attempt2 - pretrain.acc_attempt2 >= 0.45; worst 0.500, seed 0" in output
     )
@@ -435,7 +384,7 @@ def test_a_sweep_from_beginning_to_end(folder):
                 if "after stage II, sampled: attempt 2" in line]  # fmt: skip
     # .80, .82, .84: Student's half width is 4.303 * .02 / sqrt(3) = .0497
     assert attempt2[0][1:] == ["3", "0.800", "0.820", "0.840", "0.820 [0.770 0.870]", "seed 0, 1 thr."]
-    assert attempt2[2][1:] == ["3", "-0.300 [-0.300 -0.300]", "-0.300", "-0.300"]
+    assert len(attempt2) == 2
     beside = output[output.index("tiny, side by side") :].splitlines()[3:5]
     # gained: .50, .52, .54; delta: .40, .41, .42, since attempt 1 is .40, .41, .42; all .30 less; .25 + .50 seconds
     assert [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in beside] == [
@@ -467,7 +416,7 @@ def test_a_sweep_from_beginning_to_end(folder):
     page = Path("outputs/tiny/sweep.html").read_text()
     assert page.count("answers &lt;grow&gt; short") == 2  # of two variants
     for moment in ("pretrain, sampled", "pretrain, greedy", "after stage II, sampled", "after stage II, greedy"):
-        assert page.count(f">{moment}</th>") == 3  # of each variant, and of their difference
+        assert page.count(f">{moment}</th>") == 2  # of each variant
     cells = ("3", "0.800", "0.820", "0.840", "0.820 [0.770 0.870]", "seed 0, 1 thr.")
     assert '<th scope="row">attempt 2</th>' + "".join(f"<td>{cell}</td>" for cell in cells) in page
     beside = (
