@@ -7,8 +7,9 @@ from lib.generators.openai import described
 from lib.play.loss import notes_on, policy_loss_of
 from lib.play.opponents import describe
 from lib.rl.plan import stage_of, work_line, work_of_selfplay
-from lib.rl.preview import RunFacts, evaluated, show, taught
+from lib.rl.preview import RunFacts, evaluated, show
 from lib.rl.prompts import filled, with_last_content
+from lib.rl.teachers import describe_teacher
 
 
 def preview_selfplay(config: SelfPlayConfig) -> None:
@@ -45,8 +46,8 @@ def _plan(facts: RunFacts) -> Iterator[str]:
         f"{train.loss}: ratio by {loss.ratio.replace('_', ' ')}, clip -{loss.clip[0]:g} +{loss.clip[1]:g}, "
         f"advantage {loss.advantage}, length norm {loss.length_norm}, KL weight {train.beta:g}"
     )
-    prompts = sum(stage.steps * stage.batch_size for stage in facts.work_left.stages)
-    yield from taught(facts, prompts * train.group_size * train.passes)
+    if config.distill:
+        yield describe_teacher(config.distill)
     if config.opponent:
         yield describe(config)
     if config.teacher:

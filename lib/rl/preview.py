@@ -2,10 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from statistics import median
 from typing import Any
-
-import torch
 
 from engine import Completion
 from lib.core.config import Eval, ScoreConfig, dump
@@ -14,7 +11,7 @@ from lib.core.stats import percentiles
 from lib.model.loading import load_skeleton
 from lib.rewards.judge import Verdict
 from lib.rl.estimate import memory_lines
-from lib.rl.plan import HeldOut, Remaining, Stage, amount, counted, stages_of, work_left, work_line, work_of_score
+from lib.rl.plan import HeldOut, Remaining, Stage, counted, stages_of, work_left, work_line, work_of_score
 from lib.rl.prompts import JudgedAnswer, Prompt
 from lib.rl.score import kl_weights
 from lib.rl.task import load_data, load_prompts, prepared
@@ -34,7 +31,6 @@ class RunFacts:
     lengths: list[int]  # tokens of their first prompts
     work_left: Remaining
     held_out: HeldOut
-    teacher_size: float = 1.0  # parameters of a teacher of tokens in this process, in those of the policy
 
 
 def preview(config: ScoreConfig) -> None:
@@ -59,8 +55,7 @@ def show(
     teacher = teacher_skeleton(config.teacher_model, tokenizer) if config.teacher_model else None
     train, lengths = ready.train, [len(ready.prompt_ids(row)) for row in ready.train[:LENGTHS]]
     left, held_out = work_left(stages(config, len(train)), config.eval), HeldOut(len(ready.test), len(ready.selection))
-    size = _parameters(teacher or skeleton) / _parameters(skeleton)
-    facts = RunFacts(config, prompts, train, lengths, left, held_out, size)
+    facts = RunFacts(config, prompts, train, lengths, left, held_out)
     texts: dict[str, Iterable[str]] = {
         "data": [splits.source, *ready.notes, *more_notes],
         **{title: lines(facts) for title, lines in parts.items()},
@@ -72,21 +67,6 @@ def show(
         screen.heading(title)
         screen.say("\n".join(lines))
     screen.heading("nothing was trained: this was a dry run")
-
-
-def _parameters(skeleton: torch.nn.Module) -> int:
-    return sum(parameter.numel() for parameter in skeleton.parameters())
-
-
-def taught(facts: RunFacts, sequences: int) -> Iterator[str]:
-    """Yields who teaches tokens, if anybody, and what reading that many sequences to their last answers costs."""
-    config = facts.config
-    if config.distill is None:
-        return
-    *_, last = longest_prompts(facts.prompts, round(median(facts.lengths)), config.budgets)
-    tokens = sequences * (last + config.budgets[-1])
-    cost = f"its forward costs {facts.teacher_size:.2g} of the policy's"
-    yield f"{describe_teacher(config.distill)}; it reads at most {amount(tokens)} tokens, prompts included, {cost}"
 
 
 def _example(facts: RunFacts) -> Iterator[str]:
@@ -152,8 +132,8 @@ def _plan(facts: RunFacts) -> Iterator[str]:
             f"{passes:.{int(passes < 10)}f} passes over {counted(len(facts.rows), 'row')}; "
             f"{paid}; KL weights {kl1:g} and {kl2:g}"
         )
-    prompts = sum(stage.steps * stage.batch_size for stage in facts.work_left.stages)
-    yield from taught(facts, prompts * tree * train.revisions_per_attempt)
+    if config.distill:
+        yield describe_teacher(config.distill)
     yield f"run directory {config.run_dir}"
 
 

@@ -268,11 +268,8 @@ def test_a_column_that_is_not_there(folder):
         load_task(config, say=lambda text: None)
 
 
-def test_a_dry_run_says_who_teaches_and_what_it_costs(folder, teacher, capsys):
-    """3 steps of 4 prompts x 4 answers of at most 8 tokens, behind prompts of 6."""
+def test_a_dry_run_says_who_teaches(folder, teacher, capsys):
     preview_selfplay(load(SelfPlayConfig, Path("tiny.yaml"), ["distill.model.name=teacher", PURE]))
     said = capsys.readouterr().out
-    told = "distillation: reverse KL to teacher, next to no reward; "
-    told += "it reads at most 672"
-    assert f"{told} tokens, prompts included, its forward costs 1 of the policy's" in said
+    assert "distillation: reverse KL to teacher, next to no reward" in said
     assert "weights of the teacher" in said
