@@ -46,7 +46,6 @@ from lib.run.results import named_weights
 
 UNJUDGED = Verdict(0.0, {}, False, "", scored=False)
 MARKS = ("\x1b[1;32m", "\x1b[0m") if sys.stdout.isatty() and "NO_COLOR" not in os.environ else ("[+", "+]")
-THINK_TAGS = re.compile("</?think>")
 HELP = "a question, or :row N, :again, :greedy, :temperature T, :help, :quit"
 
 
@@ -120,7 +119,7 @@ class Conversation:
 
     def turns(self, row: dict[str, Any], write: Callable) -> Iterator[dict[str, Any]]:
         """Yields each turn of the chat about a row: what was asked, and what `write` answered."""
-        from lib.rl.corrections import THINK_BLOCK
+        from lib.rl.corrections import UNSEEN
         from lib.rl.prompts import JudgedAnswer
         from lib.rl.reviews import role_of
         from lib.text.templates import with_system
@@ -128,7 +127,7 @@ class Conversation:
         config, prompts, target = self.config, self.prompts, self.config.dataset.target_field
         judge = self.data[1] if target in row else None
         settings: Any = config.prompts
-        unseen = {"answer_only": THINK_BLOCK, "plain_text": THINK_TAGS}.get(getattr(settings, "history", "full"))
+        unseen = UNSEEN[getattr(settings, "history", "full")]
         is_oracles = isinstance(config, ScoreConfig) and "verdict" in (settings.feedback, settings.stop)
         if judge is None and (is_oracles or getattr(settings, "feedback", "") == "tests"):
             note(f"the question has no {target}, so it is asked without the feedback that needs a verdict")

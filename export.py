@@ -157,18 +157,18 @@ def script_of(config: ScoreConfig) -> str:
     """Returns two_attempts.py with the prompts of a run; feedback that takes a verdict or a tool is left out."""
     from jinja2 import StrictUndefined, Template
 
-    from lib.rl.corrections import THINK_BLOCK
+    from lib.rl.corrections import UNSEEN
     from lib.rl.feedback.review import AskReview
     from lib.rl.prompts import columns_of
 
     prompts, turns = config.prompts, list(config.turns.values())
     review = AskReview(prompts)
     then = [review.ask, review.then] if prompts.reviewed_by else [prompts.self_correction]
-    unseen = {"full": "", "answer_only": THINK_BLOCK.pattern, "plain_text": "</?think>"}[prompts.history]
+    unseen = UNSEEN[prompts.history]
     kwargs, columns = config.model.chat_template_kwargs, list(dict.fromkeys(columns_of(prompts.user)))
     shown = {
         "system": prompts.system, "user": prompts.user, "columns": columns, "then": then,
-        "max_tokens": turns[: len(then) + 1], "unseen": unseen,
+        "max_tokens": turns[: len(then) + 1], "unseen": unseen.pattern if unseen else "",
         "more": {"chat_template_kwargs": kwargs} if kwargs else {},
     }  # fmt: skip
     template = Path(__file__).with_name("lib") / "run" / "two_attempts.jinja"

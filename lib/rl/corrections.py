@@ -18,8 +18,12 @@ from lib.rl.feedback.choice import feedback_of
 from lib.rl.prompts import NOT_DRAWN, Choice, JudgedAnswer, Prompt, Renderer, continued
 from lib.rl.reviews import RIGHT, Review, review_of
 
-# where the prompt already opens the block, an answer starts within it
-THINK_BLOCK = re.compile(r"\A(?:(?!<think>).)*</think>|<think>.*?(?:</think>|$)", re.DOTALL)
+UNSEEN = {  # what a later attempt does not see of an earlier one, by prompts.history
+    "full": None,
+    # where the prompt already opens the block, an answer starts within it
+    "answer_only": re.compile(r"\A(?:(?!<think>).)*</think>|<think>.*?(?:</think>|$)", re.DOTALL),
+    "plain_text": re.compile("</?think>"),
+}
 
 
 class CorrectionPrompts(Renderer):
@@ -157,10 +161,7 @@ class CorrectionPrompts(Renderer):
     def _rendered_anew(self, row: dict, answer: Completion, message: str) -> tuple[list[int], bool]:
         """Returns the chat with an answer as the history mode leaves it, and whether its middle was cut out."""
         text = self.tokenizer.decode(answer.text_ids(), skip_special_tokens=True)  # or one might end a turn in there
-        if self.prompts.history == "answer_only":
-            text = THINK_BLOCK.sub("", text)
-        else:
-            text = text.replace("<think>", "").replace("</think>", "")
+        text = UNSEEN[self.prompts.history].sub("", text)
         before, after = self._around_answer(self._turns(self.question(row)), message)
         text = self.outside.harmless(text.strip())  # it may have spelled a control token, letter by letter
         head, middle, tail = self._encode(before), self._encode(text), self._encode(after)

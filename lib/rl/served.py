@@ -32,7 +32,7 @@ from lib.generators.protocol import Reply, ReplyError, Request
 from lib.generators.reply_cache import seed_of
 from lib.rewards.judge import Judge, Verdict
 from lib.rewards.routing import TASK
-from lib.rl.corrections import THINK_BLOCK
+from lib.rl.corrections import UNSEEN
 from lib.rl.evaluation import ROWS_AT_ONCE, difference, group_of, rate
 from lib.rl.feedback.verdict import TellVerdict
 from lib.rl.prompts import filled
@@ -214,13 +214,9 @@ class ServedAttempts:
 
     def _shown(self, first: ServedChat) -> str:
         """Returns an attempt 1 as `prompts.history` shows it to attempt 2."""
-        thinking, history = self.server.thinking, self.config.prompts.history
-        text = first.outcome.whole(*thinking.tags) if isinstance(first.outcome, Reply) else ""
-        if history == "answer_only":
-            return THINK_BLOCK.sub("", text).strip()
-        if history == "plain_text":
-            return text.replace("<think>", "").replace("</think>", "").strip()
-        return text
+        unseen = UNSEEN[self.config.prompts.history]
+        text = first.outcome.whole(*self.server.thinking.tags) if isinstance(first.outcome, Reply) else ""
+        return unseen.sub("", text).strip() if unseen else text
 
     def _task(self, row: dict[str, Any]) -> str:
         return str(row.get(TASK)) if self.config.reward.by_task else ""
