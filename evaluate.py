@@ -68,7 +68,7 @@ from lib.core.config import (
     load,
     parser,
 )
-from lib.core.console import answered, format_trouble, in_brackets, share
+from lib.core.console import answered, format_trouble, in_brackets
 from lib.core.errors import FINISHED, ConfigError, Left, run_script
 from lib.core.registry import matchers
 from lib.rewards.judge import prepare
@@ -77,9 +77,11 @@ from lib.run.hub import local_adapter
 from lib.run.manifest import read_manifest
 from lib.run.results import newest_adapter
 from lib.run.runlog import is_number
-from pages import eval_tables, paired
+from pages import paired
 from pages.blocks import seen
+from pages.sections import swap_tables
 from pages.served import CARD, overview_of, read_card, read_served
+from pages.terminal import show_sections
 
 
 def main() -> int:
@@ -101,12 +103,10 @@ def main() -> int:
 
     accelerator = make_accelerator()
     screen = Screen(accelerator.is_main_process)
+    attempts = partial(both_attempts, majority=args.majority)
+    measure = attempts if isinstance(config, ScoreConfig) else single_answers
     if args.swap_attempts:
-        measure, tables = swapped_attempts, eval_tables.of_swaps
-    elif isinstance(config, ScoreConfig):
-        measure, tables = partial(both_attempts, majority=args.majority), eval_tables.of_attempts
-    else:
-        measure, tables = single_answers, eval_tables.of_answers
+        measure = swapped_attempts
     task = load_task(config, screen.say)
     if adapter:
         load_adapter(task.policy.model, adapter, config.model.name)
@@ -142,8 +142,18 @@ def main() -> int:
             for path in outputs(args, config) if accelerator.is_main_process else ():
                 append(path, row)
     screen.heading(f"{adapter or 'base'} of {config.model.full_name}")
-    screen.say("\n".join(tables(rows)))
+    if not args.swap_attempts:
+        screen.table(rows, "")
+    elif accelerator.is_main_process:
+        show_sections(swap_tables([("", row) for row in rows]))
     for row in rows:
+        of = " of attempt 1" if "delta" in row else ""
+        for part in row.get("pass_at_k", ())[1:]:
+            screen.say(f"{answered(row)}: pass@{part['k']}{of} {in_brackets(part, 'pass')}")
+        for part in row.get("majority", ()):
+            firsts, chats = in_brackets(part, "acc_parallel"), in_brackets(part, "acc_sequential")
+            gain = in_brackets(part, "gain", "+")
+            screen.say(f"vote of {part['attempts']} first attempts: {firsts}; of {part['k']} chats: {chats}; gain {gain}")
         for text in format_trouble(row, config.reward.accepts_cut):
             screen.warn(f"{answered(row)}: {text}")
     return FINISHED
@@ -486,8 +496,12 @@ def served_model(config: ScoreConfig, args: argparse.Namespace) -> int:
         row = described(config, None, settings) | about | which | attempts.card(chats)
         write_whole(folder / "transcripts.jsonl", map(encode, attempts.transcripts(chats)))
         write_whole(folder / CARD, [encode(row)])
+    runs = [read_served(folder)]
+    rollouts = rollouts_of(runs)
+    page = overview_of([read_card(folder)], rollouts)
     screen.heading(f"{server.model} at {address(server)}")
-    screen.say("\n".join(card_lines(row)))
+    screen.say(page["lead"])
+    show_sections(page["sections"])
     if row["failures"]:
         late = sum(getattr(chat.outcome, "kind", "") == "timeout" for chat in chats)
         screen.warn(
@@ -497,10 +511,8 @@ def served_model(config: ScoreConfig, args: argparse.Namespace) -> int:
             * (late > 0)
         )
     screen.say(f"{folder}: {spent([kept], server)}")
-    runs = [read_served(folder)]
-    rollouts = rollouts_of(runs)
-    page = render_runs(runs, rollouts, page=overview_of([read_card(folder)], rollouts))
-    write_whole(folder / "report.html", [page.encode("utf-8", "backslashreplace")])
+    html = render_runs(runs, rollouts, page=page)
+    write_whole(folder / "report.html", [html.encode("utf-8", "backslashreplace")])
     screen.say(f"report: {folder / 'report.html'}")
     return FINISHED
 
@@ -656,35 +668,6 @@ def ask_server(
     asyncio.run(all_requests())
     give_way()
     return outcomes
-
-
-def card_lines(row: dict) -> list[str]:
-    """Formats a card of self_correction.json: tables of the conditions and by task, and a line for each finding."""
-    keys = ["acc_attempt1", "acc_attempt2", "i_to_c", "c_to_i"]
-    table = [
-        (f"{name:11} {numbers['n']:6} {numbers['missing']:8} {numbers['left_out']:9}", numbers, keys)
-        for name, numbers in row["conditions"].items()
-    ]
-    header = [f"{'':11} {'n':>6} {'missing':>8} {'left out':>9}", "attempt 1", "attempt 2", "i->c", "c->i"]
-    lines = eval_tables.aligned(header, table)
-    for column, values in row["parts"].items():
-        lines += ["", f"second_look by {column}"]
-        parts = [(f"{name:11} {numbers['n']:6}", numbers, keys) for name, numbers in values.items()]
-        lines += eval_tables.aligned([f"{'':11} {'n':>6}", *header[1:]], parts)
-    lines += [eval_tables.LEGEND, ""]
-    for name, finding in row["findings"].items():
-        text = f"{name}: {finding['answer']}"
-        if finding["n"]:
-            text += (
-                f", {in_brackets(finding, 'difference', '+')}, p {finding['p_holm']:.3f}; after {finding['n']} "
-                f"{finding['after']} first attempts, attempt 2 is {finding['counted']} {share(finding['share'])} of "
-                f"the time in {finding['condition']}, {share(finding['share_of_control'])} in {finding['control']}"
-            )
-        lines.append(text)
-    lines.append(f"{len(row['findings'])} tests, p adjusted for that (Holm); a question counts once")
-    if row["temperature"] == 0:
-        lines.append("at temperature 0 there is no second draw: the first two lines need a higher --temperature")
-    return lines
 
 
 if __name__ == "__main__":

@@ -2,10 +2,10 @@
 
     python report.py outputs/tiny-sums                        # writes outputs/tiny-sums/report.html
     python report.py outputs/tiny-sums --watch                # serves it on this machine, and what is new as it trains
-    python report.py outputs/tiny-sums --text                 # tables and a few rollouts in the terminal
+    python report.py outputs/tiny-sums --text                 # tables in the terminal
     python report.py outputs/tiny-sums outputs/tiny-sums-1    # side by side, in pairs: outputs/report.html
     python report.py outputs/a outputs/b --out compare.html
-    python report.py outputs/self-check-NAME                  # of evaluate.py --url; several folders: a column each
+    python report.py outputs/self-check-NAME                  # of evaluate.py --url, or several such folders
 
 It reads config.yaml, metrics.jsonl, evaluations.jsonl, alarms.jsonl, generations.jsonl and, where they are,
 swaps.jsonl, scoreboard.json and machine.json; a run that is still going, or that was cut off, is shown up to
@@ -71,7 +71,7 @@ def command_line() -> argparse.Namespace:
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--out", type=Path, metavar="FILE", help="the page (default: report.html in the run's folder)")
     how.add_argument("--watch", action="store_true", help="serve the page on this machine until Ctrl-C")
-    how.add_argument("--text", action="store_true", help="print tables and a few rollouts, write no page")
+    how.add_argument("--text", action="store_true", help="print tables, write no page")
     parser.add_argument(
         "--port", type=_port, default=8765, metavar="N", help="of --watch; 0: any that is free (default: %(default)s)"
     )

@@ -1,7 +1,6 @@
 """Pages about runs, and tables of evaluations and sweeps: reads run folders, and nothing in lib imports it.
 
 paired          two evaluations of the same questions, compared question by question
-eval_tables     the tables that evaluate.py prints
 blocks          the elements of a page, as plain data
 kinds           how the runs of each script are shown: charts, columns, sentences
 run_folder      reads a run directory, finished or not, and follows it
@@ -9,7 +8,6 @@ curves          charts as data
 facts           settings, machine, and time by phase of a run
 rollouts        every sampled text, indexed and in compressed parts
 alarms          what happened and when, a text that shows it, what to change
-flow            from attempt 1 to the last: right, wrong, malformed
 sections        tables, differences, games, curves
 page            sections by templates, in one file (static/, templates/)
 served          the page of models behind URLs

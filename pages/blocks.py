@@ -17,7 +17,6 @@ class Cell:
     text: str
     small: str = ""
     link: str = ""  # the rollouts behind it, as the page's fragment
-    shade: float | None = None  # from 0 to 1, of its background
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,6 @@ class TextTable:
     heads: Sequence[tuple[str, str]]
     lines: Sequence[TableLine]
     look: str = "rates"  # or "keys", whose cells are texts that may wrap
-    title: str = ""
     kind: ClassVar[str] = "table"
 
 

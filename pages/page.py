@@ -16,18 +16,16 @@ from lib.run.runlog import encode
 from pages.alarms import alarms, alert
 from pages.blocks import PageSection, anchor_of
 from pages.facts import changed_settings, clock, differing_settings, facts_of
-from pages.flow import correction, flow
 from pages.kinds import held_out_loss
 from pages.rollouts import Rollouts
 from pages.run_folder import RunFolder, kind_of
 from pages.sections import (
+    correction,
     counterfactuals,
     curves,
-    drifts,
     first_picture,
     held_out,
     in_pairs,
-    mean_rows,
     one_after_another,
     scoreboards,
 )
@@ -90,31 +88,27 @@ def overview(runs: Sequence[RunFolder], rollouts: Rollouts) -> dict[str, Any]:
     told = kind.headline(rows) if rows else held_out_loss(run.evaluations) or f"{kind.nothing}: {run.status}."
     tables = [held_out(kind, [(None, run.table)], run.is_free, kind.details(rows))] if rows else []
     first = PageSection("", [*first_picture(runs), *correction(run, rollouts), facts_of(run)])
-    sections = [first, *alarms(runs, rollouts), *tables, *flow(runs, rollouts), *rest(runs), *changed_settings(run)]
+    sections = [first, *alarms(runs, rollouts), *tables, *rest(runs), *changed_settings(run)]
     page = {"title": run.name, "alert": alert(run, rollouts, sections), "lead": told}
     return page | {"notes": notes, "sections": sections}
 
 
 def several_runs(runs: Sequence[RunFolder], rollouts: Rollouts) -> dict[str, Any]:
-    """Returns title, headline and sections of several runs: all of them, their mean, and what differs in configs."""
+    """Returns title, headline and sections of several runs: all of them, and what differs in their configs."""
     kind = kind_of([row for run in runs for row in run.metrics + run.evaluations])
     runs = [replace(run, kind=kind) for run in runs]
-    rows = mean_rows(runs)
-    lead = ", ".join(run.name for run in runs)
-    if len(rows) > 1:
-        lead += f". In the mean of {len(runs)} runs: {kind.headline([row for row in rows if not row['is_greedy']])}"
     sections = [PageSection("", first_picture(runs)), *alarms(runs, rollouts)]
-    if rows:
-        groups = [(f"mean of {len(runs)} runs, with the interval over runs", rows)]
-        groups += [(f"{run.name}, seed {run.config.get('seed', '?')}", run.table) for run in runs]
+    groups = [(f"{run.name}, seed {run.config.get('seed', '?')}", run.table) for run in runs]
+    if any(rows for _, rows in groups):
         sections.append(held_out(kind, groups, all(run.is_free for run in runs)))
-    sections += [*flow(runs, rollouts), *rest(runs), differing_settings(runs)]
+    sections += [*rest(runs), differing_settings(runs)]
+    lead = ", ".join(run.name for run in runs)
     return {"title": f"{len(runs)} runs", "alert": [], "lead": lead, "sections": sections}
 
 
 def rest(runs: Sequence[RunFolder]) -> list[PageSection]:
     """Returns the sections that one run and several have alike."""
-    parts = (in_pairs, one_after_another, counterfactuals, scoreboards, curves, drifts, clock)
+    parts = (in_pairs, one_after_another, counterfactuals, scoreboards, curves, clock)
     return [section for part in parts for section in part(runs)]
 
 

@@ -24,7 +24,6 @@ FLAGS = (
     "train", "evaluation", "i_to_c", "c_to_i", "right", "wrong", "malformed", "malformed_paid", "truncated", "copied",
     "changed", "won", "lost", "hinted", "teacher", "alarm", "tokens",
 )  # fmt: skip
-STATES = ("right", "wrong", "malformed")
 REVIEWS = ("check", "reflection")  # of an attempt, by the policy
 ROLES = ("attempt", *REVIEWS)  # of a text in a chat, in their order
 MOST = 0.75  # of the first texts of a run that have a form: then it is the run's
@@ -44,7 +43,7 @@ class Rollouts:
     @property
     def index(self) -> dict[str, Any]:
         """Returns everything but texts, a column per property."""
-        columns = ("id", "moment", "prompt", "group", "number", "flags", "flow", "reward", "advantage")
+        columns = ("id", "moment", "prompt", "group", "number", "flags", "reward", "advantage")
         return {
             "part": PART, "total": self.total, "runs": self.runs, "flags": self.flags, "moments": self.moments,
             "rows": {name: [unit[name] for unit in self.units] for name in columns},
@@ -121,8 +120,6 @@ def rollouts_of(runs: Sequence[RunFolder]) -> Rollouts:
             unit["number"] = f"{twigs[0]}.{twigs[1]}" if "attempt1" in row else f"{twigs[0]}"
             flags = flags_of(row, texts, found.moments[unit["moment"]]).union(str(row.get("labels", "")).split(", "))
             unit["flags"] = sum(1 << bit for bit, flag in enumerate(found.flags) if flag in flags)
-            states = [STATES.index(state_of(text)) for text in texts if text["who"].startswith("attempt")]
-            unit["flow"] = 3 * states[0] + states[-1] if len(states) > 1 else -1
             unit["reward"] = total_of(texts)
             unit["advantage"] = max((text["advantage"] for text in texts if "advantage" in text), key=abs, default=None)
             target = {"target": clipped(row["target"])} if row.get("target") is not None else {}
@@ -239,11 +236,6 @@ def flags_of(row: dict, texts: list[dict], moment: dict) -> set[str]:
 def own_texts(texts: list[dict]) -> list[dict]:
     """Returns the answers of a rollout that are the policy's or its teacher's."""
     return [text for text in texts if not text["who"].startswith(("opponent", *REVIEWS))]
-
-
-def state_of(text: dict) -> str:
-    """Returns the outcome of an attempt: right, wrong, or malformed whatever its answer."""
-    return "malformed" if "malformed" in text else "right" if text.get("match") else "wrong"
 
 
 def total_of(texts: list[dict]) -> float | None:

@@ -3,22 +3,20 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise, product
-from statistics import fmean
+from itertools import product
 
-from lib.core.console import READ, WHEN, answered, label_of, samples_of, share
+from lib.core.console import READ, label_of, samples_of, share
 from lib.core.errors import ConfigError
-from lib.core.stats import mean_interval, pearson
 from lib.rl.checks import FORMS
 from lib.run.runlog import is_number
 from pages import paired
-from pages.blocks import DIFFERENCES, Cell, Charts, PageSection, Paragraph, TableLine, TextTable, muted, rate_cell
+from pages.blocks import Cell, Charts, Correction, PageSection, Paragraph, TableLine, TextTable, muted, rate_cell, seen
 from pages.curves import chart_data, keyed_chart, repeats_accuracy
 from pages.kinds import WELL_FORMED, LineChart, PageKind, of_attempts
-from pages.rollouts import form_of_run
+from pages.rollouts import FLAGS, Rollouts, form_of_run, own_texts
 from pages.run_folder import RunFolder, moment
 
-FEWEST_STEPS = 10  # of which a correlation is told
+LONGEST = 2_000  # characters of a text on the first screen
 FREE = "No format is declared (reward.format: free), so an answer counts wherever it is found in the text."
 
 
@@ -26,6 +24,23 @@ def first_picture(runs: Sequence[RunFolder]) -> list[Charts]:
     """Returns the first chart of the runs' kind, that of the first screen; empty where it has no data."""
     drawn = chart_data(next(iter(runs[0].kind.charts.values()))[0], runs)
     return [Charts([drawn])] if drawn else []
+
+
+def correction(run: RunFolder, rollouts: Rollouts) -> list[Correction]:
+    """Returns the first well-formed correction of a run's last evaluation; empty without one."""
+    last = [(row["when"], row["global_step"]) for row in run.milestones[-1:]]
+    moments = [place for place, moment in enumerate(rollouts.moments) if (moment["when"], moment["step"]) in last]
+    wanted, malformed = (1 << FLAGS.index(flag) for flag in ("i_to_c", "malformed"))
+    units = [unit for unit in rollouts.units if unit["moment"] in moments[:1] and unit["flags"] & wanted]
+    unit = next((unit for unit in units if not unit["flags"] & malformed), None)
+    if unit is None:
+        return []
+    texts = own_texts(unit["body"]["texts"])
+    wrong, right = ((text["who"], seen(text["text"], LONGEST)) for text in (texts[0], texts[-1]))
+    which = f"One of {len(units):,}" if len(units) > 1 else "The only one"
+    caption = f"{which}, {rollouts.moments[moments[0]]['label']}, held out."
+    question = seen(rollouts.prompts[unit["prompt"]], LONGEST)
+    return [Correction(question, wrong, right, caption, f"f=i_to_c&at={moments[0]}")]
 
 
 def held_out(
@@ -50,32 +65,6 @@ def held_out(
         heads = [(name.replace("well-formed", "found"), look) for name, look in heads]
         note += f" Found: {FREE[0].lower()}{FREE[1:]}"
     return PageSection("Held-out answers", [*([Paragraph(details)] if details else []), TextTable(heads, lines)], note)
-
-
-def mean_rows(runs: Sequence[RunFolder]) -> list[dict]:
-    """Averages every milestone that all runs have, with Student's interval, a run being the unit."""
-    rows = []
-    columns = runs[0].kind.columns([row for run in runs for row in run.milestones])
-    ways = ["", *dict.fromkeys(answered(row) for run in runs for row in run.greedy)]
-    for when, way in product(WHEN, ways):
-        found = [
-            row for run in runs for row in (run.greedy if way else run.milestones)
-            if row["when"] == when and way in ("", answered(row))
-        ]  # fmt: skip
-        if len(found) != len(runs):
-            continue
-        means: dict = {"when": when, "n": sum(row.get("n") or 0 for row in found)}
-        means |= {"temperature": found[0].get("temperature"), "is_greedy": bool(way)}
-        means |= {"feedback": found[0]["feedback"]} if "feedback" in found[0] else {}
-        for key in columns:
-            values = [row[key] for row in found if is_number(row.get(key))]
-            if len(values) == len(runs):
-                means[key] = fmean(values)
-            if key in means and len(set(values)) > 1:  # equal where runs share a base, but not certain
-                floor = -1 if key in DIFFERENCES else 0
-                means[f"{key}_ci95"] = [min(max(end, floor), 1) for end in mean_interval(values) if end == end]
-        rows.append(means)
-    return rows
 
 
 def in_pairs(runs: Sequence[RunFolder]) -> list[PageSection]:
@@ -134,21 +123,24 @@ def one_after_another(runs: Sequence[RunFolder]) -> list[PageSection]:
 
 def counterfactuals(runs: Sequence[RunFolder]) -> list[PageSection]:
     """Returns the section on attempt 2 after other first attempts; empty where that was not measured."""
+    return swap_tables([(f"{run.name}: " if len(runs) > 1 else "", row) for run in runs for row in run.swaps])
+
+
+def swap_tables(named: Sequence[tuple[str, dict]]) -> list[PageSection]:
+    """Returns the section of rows of swaps.jsonl, with the beginning of the label of each; empty without rows."""
     columns = {
         "acc": ("attempt 2", "two"), "minus_own": ("minus own", "muted"),
         "acc_own_wrong": ("own attempt 1 wrong", "muted"), "acc_own_right": ("own attempt 1 right", "muted"),
         "repeats": ("repeats it", "muted"),
     }  # fmt: skip
     lines = []
-    for run in runs:
-        for row in run.swaps:
-            name = f"{run.name}: " if len(runs) > 1 else ""
-            label = label_of({"label": f"step {row.get('step')} of stage {row.get('stage')}", **row}, [row])
-            lines.append(TableLine(f"{name}{label}, {samples_of([row])}"))
-            for context, read in READ.items():
-                numbers = row["after"].get(context) or {}
-                cells = [*(rate_cell(numbers, key) for key in columns), Cell(str(numbers.get("n", "")))]
-                lines.append(TableLine(f"after {read}", cells))
+    for name, row in named:
+        label = label_of({"label": f"step {row.get('step')} of stage {row.get('stage')}", **row}, [row])
+        lines.append(TableLine(f"{name}{label}, {samples_of([row])}"))
+        for context, read in READ.items():
+            numbers = row["after"].get(context) or {}
+            cells = [*(rate_cell(numbers, key) for key in columns), Cell(str(numbers.get("n", "")))]
+            lines.append(TableLine(f"after {read}", cells))
     note = (
         "How often attempt 2 is right after its own first attempt and after another question's; below, 95 % "
         "intervals, differences in pairs. Repeats it: the answer is that of the first attempt that it has read."
@@ -237,52 +229,14 @@ def paid_without_form(runs: Sequence[RunFolder]) -> list[LineChart]:
 
 
 def more_charts(runs: Sequence[RunFolder]) -> list[LineChart]:
-    """Returns the charts of what only some runs have: parts of a reward, a curriculum, replay."""
+    """Returns the charts of what only some runs have: parts of a reward, a curriculum, replay, adapters of ours."""
     charts = [
         keyed_chart("Parts of the reward", "Means over the answers of a step.", runs, "reward/"),
         keyed_chart("Curriculum", "Shares of a step's prompts by source, and of those that had something to teach.",
                     runs, "curriculum/", percent=True),
         keyed_chart("Replay", "The buffer as it was at each step.", runs, "replay/"),
+        keyed_chart("Drift", "Root mean square of an adapter's distance from doing nothing, logarithmic.", runs,
+                    "drift/", log=True),
     ]  # fmt: skip
     parts = {look[0].partition(",")[0] for look in charts[0].series.values()}
     return [chart for chart in charts if chart.series and (chart is not charts[0] or len(parts) > 1)]
-
-
-def drifts(runs: Sequence[RunFolder]) -> list[PageSection]:
-    """Returns the section on adapters that are not PEFT's: how far they moved, and whether the rewards explain it.
-
-    Without such adapters there is none, and below FEWEST_STEPS steps it has no correlations.
-    """
-    chart = keyed_chart("Drift", "Root mean square of a family's distance from doing nothing, logarithmic.", runs,
-                        "drift/", log=True, hero=True)  # fmt: skip
-    drawn = chart_data(chart, runs)
-    lines = []
-    for run, key in product(runs, chart.series):
-        spread = max((name for row in run.metrics for name in row if name.startswith("reward_std")), default="")
-        rows = [row for row in run.metrics if is_number(row.get(key)) and is_number(row.get(spread))]
-        if len(rows) < FEWEST_STEPS:
-            continue
-        drift, spreads = ([row[name] for row in rows] for name in (key, spread))
-        family = key.removeprefix("drift/")
-        cells = [correlated(drift, spreads), correlated(*map(changes, (drift, spreads))), Cell(str(len(rows)))]
-        lines.append(TableLine(f"{run.name}: {family}" if len(runs) > 1 else family, cells))
-    heads = [("step by step", "two"), ("their changes", "muted"), ("steps", "muted")]
-    note = (
-        "Pearson's r of a family's drift with the spread of rewards (of the last attempt, if there are several) and of "
-        "their changes from step to step; below, Fisher's 95 % interval, which takes steps to be independent. Two "
-        "quantities that drift are correlated whatever the cause, and the interval is then too narrow; less so their "
-        "changes."
-    )
-    tables = [TextTable(heads, lines)] if lines else []
-    return [PageSection("Adapters", [Charts([drawn]), *tables], note if lines else "")] if drawn else []
-
-
-def changes(values: list[float]) -> list[float]:
-    """Returns the differences of neighbours."""
-    return [after - before for before, after in pairwise(values)]
-
-
-def correlated(first: list[float], second: list[float]) -> Cell:
-    """Returns Pearson's r above its interval; a dash where one side does not vary."""
-    r, ends = pearson(first, second)
-    return Cell(f"{r:+.2f}", " ".join(f"{end:+.2f}" for end in ends if end == end)) if r == r else Cell("–")

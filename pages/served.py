@@ -20,8 +20,11 @@ IN_WORDS = {
     "yes": "it {}", "no sign": "no sign that it {}", "the opposite": "it {} less often than in the control",
     "not measured": "it was not measured whether it {}",
 }  # fmt: skip
-FINDINGS_NOTE = "Each compares two conditions on the same attempts: the difference with its 95 % interval over "
-FINDINGS_NOTE += "questions, and p adjusted for all findings of a model (Holm). docs/reading.md says what each shows."
+FINDINGS_NOTE = (
+    "Each compares two conditions on the same attempts: the difference with its 95 % interval over questions, and p "
+    "adjusted for all findings of a model (Holm). At temperature 0 there is no second draw, which the first two need. "
+    "docs/reading.md says what each shows."
+)
 RATES_NOTE = (
     "Shares of all answers above their 95 % intervals; attempt 1 is always the model's own. i→c: wrong, then right."
 )
@@ -66,7 +69,7 @@ def _chat(row: dict[str, Any], first: dict[str, Any]) -> dict[str, Any]:
 
 
 def overview_of(cards: Sequence[dict[str, Any]], rollouts: Rollouts) -> dict[str, Any]:
-    """Returns title, alert, lead, notes and sections of the page of one card, or of several with a column each."""
+    """Returns title, alert, lead, notes and sections of the page of one card, or of several."""
     names = [seen(str(card["model"]), 80) for card in cards]
     links = {(moment["run"], moment["label"]): number for number, moment in enumerate(rollouts.moments)}
     findings = [card["findings"] for card in cards]
@@ -94,19 +97,15 @@ def _finding(row: dict[str, Any]) -> Cell:
 
 
 def _rates(names: Sequence[str], parts: Sequence[Mapping], links: Mapping[tuple[int, str], int]) -> TextTable:
-    """Returns a table of rates: of one model a line for each part, of several a group of lines with a column each."""
-
-    def cell(run: int, part: str, key: str) -> Cell:
-        is_linked = key in ("i_to_c", "c_to_i") and part not in ("planted", "other") and (run, part) in links
-        link = f"f={key}&at={links[run, part]}" if is_linked else ""
-        return replace(rate_cell(parts[run].get(part, {}), key), link=link)
-
-    if len(names) == 1:
-        counts = {part: Cell(str(row["n"])) for part, row in parts[0].items()}
-        lines = [TableLine(part, [*(cell(0, part, key) for key in RATES), count]) for part, count in counts.items()]
-        return TextTable(muted(*RATES.values(), "n"), lines)
+    """Returns a table of rates, a line for each part; of several models a group of lines."""
     lines = []
     for part in dict.fromkeys(chain(*parts)):
-        lines.append(TableLine(part))
-        lines += [TableLine(label, [cell(run, part, key) for run in range(len(names))]) for key, label in RATES.items()]
-    return TextTable(muted(*names), lines)
+        lines += [TableLine(part)] if len(names) > 1 else []
+        for run, name in enumerate(names):
+            row, cells = parts[run].get(part, {}), []
+            for key in RATES:
+                is_linked = key in ("i_to_c", "c_to_i") and part not in ("planted", "other") and (run, part) in links
+                link = f"f={key}&at={links[run, part]}" if is_linked else ""
+                cells.append(replace(rate_cell(row, key), link=link))
+            lines.append(TableLine(name if len(names) > 1 else part, [*cells, Cell(str(row.get("n", "–")))]))
+    return TextTable(muted(*RATES.values(), "n"), lines)

@@ -155,20 +155,6 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def pearson(first: Sequence[float], second: Sequence[float]) -> tuple[float, tuple[float, float]]:
-    """Returns Pearson's r of pairs and Fisher's interval of it (1921), which takes the pairs to be independent.
-
-    nan where either side does not vary, or with fewer than 4 pairs, which leave Fisher's z no variance.
-    """
-    if len(first) < 4 or len(set(first)) == 1 or len(set(second)) == 1:
-        return nan, (nan, nan)
-    from scipy.stats import pearsonr
-
-    result = pearsonr(first, second)
-    low, high = result.confidence_interval()
-    return float(result.statistic), (float(low), float(high))
-
-
 def pass_at_k(n: int, c: int, k: int) -> float:
     """Returns the unbiased estimate of pass@k when `c` of `n` samples are correct (Chen et al. 2021, eq. 1).
 

@@ -16,7 +16,6 @@ from lib.rl.prompts import JudgedAnswer, Prompt
 from lib.rl.score import kl_weights
 from lib.rl.task import load_data, load_prompts, prepared
 from lib.rl.teachers import describe_teacher, teacher_skeleton
-from lib.rl.tree import longest_prompts
 
 LENGTHS = 1000  # rows whose prompts are measured
 

@@ -77,7 +77,7 @@ const Rollouts = (() => {
 
   function read() {
     const params = new URLSearchParams(location.hash.slice(1));
-    state = Object.fromEntries(["q", "at", "from", "to", "sort", "by", "r", "pin", "run", "flow"]
+    state = Object.fromEntries(["q", "at", "from", "to", "sort", "by", "r", "pin", "run"]
       .map((name) => [name, params.get(name) ?? ""]));
     if (!Answer.ways.includes(state.by)) state.by = "";
     state.f = new Set((params.get("f") ?? "").split(",").filter((flag) => flag in index.bit));
@@ -99,7 +99,7 @@ const Rollouts = (() => {
     history.replaceState(null, "", hash ? `#${hash}` : "#rollouts");
   }
 
-  function filtered({ f, from, to, at, flow, run } = state) {
+  function filtered({ f, from, to, at, run } = state) {
     const { rows, moments } = index, places = [];
     const mask = [...f].reduce((all, flag) => all | index.bit[flag], 0);
     const first = from === "" ? -Infinity : Number(from), last = to === "" ? Infinity : Number(to);
@@ -107,7 +107,6 @@ const Rollouts = (() => {
       const moment = moments[rows.moment[place]];
       if ((rows.flags[place] & mask) !== mask || moment.step < first || moment.step > last) continue;
       if (at !== "" && rows.moment[place] !== Number(at)) continue;
-      if (flow !== "" && rows.flow[place] !== Number(flow)) continue;
       if (run !== "" && moment.run !== Number(run)) continue;
       places.push(place);
     }
@@ -123,7 +122,7 @@ const Rollouts = (() => {
   // Says whether no rollout is like that, or none of these steps was kept.
   function nothing() {
     if (state.from === "" && state.to === "") return "No rollout is like that.";
-    const f = new Set(["train"].filter((flag) => state.f.has(flag))), all = { f, from: "", to: "", at: "", flow: "", run: state.run };
+    const f = new Set(["train"].filter((flag) => state.f.has(flag))), all = { f, from: "", to: "", at: "", run: state.run };
     if (filtered({ ...all, from: state.from, to: state.to }).length) return "No rollout of these steps is like that.";
     const steps = filtered(all).map((place) => momentOf(place).step).sort((a, b) => a - b);
     return `No rollouts of these steps are kept${steps.length ? `: they are of steps ${steps[0]} to ${steps.at(-1)} of the whole run` : ""}.`;
@@ -322,7 +321,7 @@ const Rollouts = (() => {
   }
 
   function clear() {
-    state = { q: "", at: "", from: "", to: "", sort: "", by: state.by, r: state.r, pin: "", run: "", flow: "", f: new Set() };
+    state = { q: "", at: "", from: "", to: "", sort: "", by: state.by, r: state.r, pin: "", run: "", f: new Set() };
     write();
     read();
     search();

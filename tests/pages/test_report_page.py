@@ -141,7 +141,7 @@ def test_the_first_screen_has_a_sentence_a_picture_and_a_corrected_answer(clean,
         below = "document.querySelector('.correction').getBoundingClientRect().bottom"
         assert clean.run(below) <= height < clean.run("document.querySelector('table').getBoundingClientRect().top")
     clean.run("document.querySelector('.correction a').click()")
-    clean.until(f"{COUNT}.startsWith('1 of')")
+    clean.until(f"{COUNT}.startsWith('2 of')")
 
 
 def test_charts_have_the_right_numbers_and_the_key_follows_the_pointer(clean, run):
@@ -441,8 +441,6 @@ def test_it_fits_a_phone_and_its_words_can_be_read(clean, run, scheme):
         assert clean.run("document.documentElement.scrollWidth") <= 390
         if fragment:  # leads to the text, not to what stands above it
             clean.until("document.querySelector('.column .text').getBoundingClientRect().bottom < innerHeight")
-        else:
-            assert clean.run("document.querySelector('.flow a').innerText") == "25.0 %"
         assert clean.run(CONTRAST.read_text()) == []
     opened(clean, page(run, "#f=alarm"))
     clean.until("document.querySelector('.detail .prompt')")

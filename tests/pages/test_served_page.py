@@ -95,14 +95,15 @@ def test_the_page_says_what_the_card_says(tmp_path):
     assert len(lost) == 3 and all("match" not in body["texts"][1] for body in lost)
 
 
-def test_several_folders_are_one_page_with_a_column_each(tmp_path):
+def test_several_folders_are_one_page(tmp_path):
     for name, repairs in (("one", True), ("two", False)):
         folder_of(tmp_path / name, f"model-{name}", repairs)
     assert call(report, tmp_path / "one", tmp_path / "two") == 0
     html = (tmp_path / "report.html").read_text()
     assert "model-one: it finds its own errors;" in html and "model-two: no sign that it finds its own errors;" in html
     heads = re.findall(r'<th scope="col" class="muted">(.*?)</th>', html)
-    assert heads == ["model-one", "model-two"] * 3
+    assert heads == ["model-one", "model-two"] + ["attempt 1", "attempt 2", "i→c", "c→i", "n"] * 2
+    assert len(re.findall(r'<th scope="row">model-(?:one|two)</th>', html)) == 2 * (len(CONDITIONS) + 2)
     assert len(browsed(html)[0]["rows"]["id"]) == 2 * len(ROWS) * len(CONDITIONS)
 
 

@@ -288,15 +288,13 @@ def test_evaluate_reports_single_answers(inside, guesses, tmp_path, capsys):
     assert at[1] == pytest.approx(sampled["acc"])
     assert at[16] == pytest.approx(0.4 + 0.4 * (1 - 0.75**16), abs=0.036)
     shown = capsys.readouterr().out.splitlines()
-    table = shown.index(
-        next(line for line in shown if line.split() == ["pass@1", *(f"pass@{k}" for k in list(at)[1:])])
-    )
-    assert shown[table + 1].split() == ["greedy", "40.0", "%"]
-    at_one = shown[table + 3].replace("%", "").split()
-    assert at_one == ["temperature", "1", *(f"{100 * value:.1f}" for value in at.values())]
-    counted = "at temperature 1, n = 800 answers to 50 held-out questions, from rows 0 to 49 (counted from 0) of "
-    counted += "what is held out, "
-    assert any(line.startswith(f"{counted}0.0 % truncated, ") and line.endswith(" % well-formed") for line in shown)
+    head = next(number for number, line in enumerate(shown) if line.split() == ["pass@1", "pass@16", "well-formed"])
+    assert shown[head + 2].replace("%", "").split() == ["pretrain", "40.0", "-", "100.0"]  # greedily
+    at_one = shown[head + 4].replace("%", "").split()
+    assert at_one[:3] == ["pretrain", *(f"{100 * at[k]:.1f}" for k in (1, 16))]
+    words = " ".join(shown[head:])
+    assert "at temperature 1, n = 800 answers to 50 held-out questions, from rows 0 to 49 (counted from 0)" in words
+    assert f"temperature 1: pass@4 {100 * at[4]:.1f} % [" in words
 
 
 def test_the_card_of_self_play_has_its_table(guesses):
@@ -333,7 +331,7 @@ def test_evaluate_swaps_attempts(inside, tmp_path, capsys):
     assert (sampled["when"], sampled["stage"], sampled["samples"]) == ("after_stage2", 2, 3)
     assert greedy["acc_attempt1"] == greedy["after"]["own"]["acc"] == greedy["after"]["other"]["acc"] == 1  # it says 8
     shown = capsys.readouterr().out
-    assert "greedy: how often attempt 2 is right, by what it reads" in shown and "another's" in shown
+    assert "by greedy decoding, n = " in shown and "after another's" in shown
     assert (
         f"from rows 4 to 39 (counted from 0) of what is held out without {left_out} that training chooses by" in shown
     )

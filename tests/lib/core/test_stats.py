@@ -14,7 +14,6 @@ from lib.core.stats import (
     mean_interval,
     paired_delta_interval,
     pass_at_k,
-    pearson,
     percentiles,
     rate_interval,
     rate_interval_of_totals,
@@ -191,13 +190,6 @@ def test_percentiles():
     assert percentiles([40, 10, 20, 30], (0, 50, 90, 100)) == {0: 10, 50: 25, 90: pytest.approx(37), 100: 40}
     assert percentiles([7]) == {5: 7, 25: 7, 50: 7, 75: 7, 95: 7}
     assert isnan(percentiles([], [50])[50])
-
-
-def test_pearson_is_unknown_where_nothing_varies():
-    assert pearson([1, 2, 3, 4], [2, 4, 6, 8]) == (1.0, (1.0, 1.0))
-    for pair in (([1, 2, 3], [1, 3, 2]), ([1, 1, 1, 1], [1, 2, 3, 4]), ([1, 2, 3, 4], [0, 0, 0, 0])):
-        r, ends = pearson(*pair)
-        assert all(map(isnan, (r, *ends)))
 
 
 def test_importing_stats_imports_no_scipy():
