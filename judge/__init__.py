@@ -11,7 +11,6 @@ jail/        what runs inside a sandbox, with the protocol; the standard library
 launch       rungs of protection, and how a sandbox process is started under each
 worker       a program goes in, a verdict comes out: the outer end of one sandbox process
 isolation    which rung of protection holds here, found by attempts
-cluster      workers on the machines of a Ray cluster
 pool         many workers, and the verdicts that are known already
 syntax       code of tests: its names, and what in it no program could be judged by
 forms        tests in the words of unittest and pytest, as plain asserts

@@ -1,21 +1,19 @@
 """Many workers, and the verdicts that are known already."""
 
 import atexit
-import errno
 import hashlib
 import logging
 import math
 import os
 import queue
-import sys
 import threading
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
+from typing import Any
 
-from judge import cluster
 from judge.errors import SandboxError
 from judge.isolation import try_rungs
 from judge.jail.kernel import cpu_quota
@@ -24,15 +22,10 @@ from judge.launch import WorkerLost
 from judge.worker import CaseVerdict, Program, ProgramRun, ProgramVerdict, Worker
 
 ATTEMPTS = 4  # at one program, if its workers are lost
-STARTS = 4  # of a worker in a row, before the sandbox gives up
-PATIENCE = 60.0  # seconds to wait out a shortage of processes, memory or files
-_LACKS = tuple(map(os.strerror, (errno.EAGAIN, errno.ENOMEM, errno.ENOSPC, errno.EMFILE, errno.ENFILE)))
-MOST_REMEMBERED = 64 << 20  # bytes of verdicts, those of a future included
-_FUTURE = 2000  # bytes, with its lock and its key
+STARTS = 12  # of a worker in a row, in 20 seconds, before the sandbox gives up: a lack of processes or memory may pass
+MOST_REMEMBERED = 5_000  # verdicts
 MOST_FAULTS = 0.01  # share of programs without a verdict, beyond which a run must stop
 FEWEST_PROGRAMS = 200  # before that share is meaningful
-BATCHES_BETWEEN_WARNINGS = 100
-AnyWorker = Worker | cluster.RemoteWorker
 _log = logging.getLogger("rematch.sandbox")
 
 
@@ -51,28 +44,28 @@ class Sandbox:
         max_timeout_s: float = 60.0,
         max_memory_mb: int = 4096,
         rung: str | None = None,
-        ray: bool = False,
+        worker: Callable[[bool], Any] | None = None,
     ):
         """Finds the rung and starts one thread per worker. Raises SandboxError.
 
-        `workers`: programs at once, default one per core; `ray`: on the machines of a Ray cluster, not on this one.
-        `numpy`: programs that name numpy find it loaded. `max_...`: programs that ask for more get this much. `rung`:
-        the highest rung to try. The error is raised if no rung holds, or only R1 without `allow_unsafe`.
+        `workers`: programs at once, default one per core. `numpy`: programs that name numpy find it loaded.
+        `max_...`: programs that ask for more get this much. `rung`: the highest rung to try. The error is raised if no
+        rung holds, or only R1 without `allow_unsafe`. `worker(numpy)` makes what judges elsewhere: an object with
+        `judge`, `run`, `kill` and `close` of a `Worker`, which raises WorkerLost (docs/judge.md has one for Ray).
         """
         self.checks = try_rungs(rung, allow_unsafe)
         self.rung = self.checks[-1].rung
         self.numpy = numpy
         self.max_timeout_s, self.max_memory_mb = max_timeout_s, max_memory_mb
-        self._is_elsewhere, self._highest, self._allow_unsafe = ray, rung, allow_unsafe
-        self.size = workers or (cluster.connect() if ray else cores())  # programs at once
+        self.size = workers or cores()  # programs at once
+        self._new_worker = worker or (lambda numpy: Worker(self.rung, numpy, self.size * _ranks()))
         self.counts: Counter[str] = Counter()  # programs, remembered, lost workers, programs without a verdict
         self._owner = os.getpid()
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._known: OrderedDict[bytes, Future] = OrderedDict()
-        self._remembered = 0  # bytes of its verdicts
         self._lock = threading.Lock()
         self._broken: SandboxError | None = None  # why nothing more is judged
-        self._workers: set[AnyWorker] = set()  # those alive
+        self._workers: set[Any] = set()  # those alive
         self._threads = [
             threading.Thread(target=self._work, name=f"sandbox-{number}", daemon=True) for number in range(self.size)
         ]
@@ -92,8 +85,6 @@ class Sandbox:
 
         Raises SandboxError if workers no longer start, or if too many programs got no verdict.
         """
-        if self._count("batches") % BATCHES_BETWEEN_WARNINGS == 0:
-            self._warn_if_open()
         verdicts = [future.result() for future in [self.submit(program) for program in programs]]
         faults, count = self.counts["without verdict"], self.counts["programs"]
         if count >= FEWEST_PROGRAMS and faults > MOST_FAULTS * count:
@@ -120,6 +111,8 @@ class Sandbox:
             job = self._put(program, None, key)
             if not job.future.done():
                 self._known[key] = job.future
+            while len(self._known) > MOST_REMEMBERED and next(iter(self._known.values())).done():
+                self._known.popitem(last=False)  # asked for longest ago
         return job.future
 
     def run(self, program: Program, stdin: str = "") -> ProgramRun:
@@ -131,8 +124,7 @@ class Sandbox:
 
     def describe(self) -> str:
         """Returns one line: the rung, and how many programs run at once."""
-        where = " on a Ray cluster" if self._is_elsewhere else ""
-        return f"sandbox {self.rung.name} ({self.rung.gives}), {len(self._threads)} programs at once{where}"
+        return f"sandbox {self.rung.name} ({self.rung.gives}), {self.size} programs at once"
 
     def _warn_if_open(self) -> None:
         if not self.rung.seccomp:
@@ -181,33 +173,21 @@ class Sandbox:
         if self._owner != os.getpid():  # the threads are not here, and a lock may have been held
             raise RuntimeError("a sandbox does not survive a fork: make another one in the child")
 
-    def _count(self, what: str) -> int:
+    def _count(self, what: str) -> None:
         with self._lock:
             self.counts[what] += 1
-            return self.counts[what]
 
     def _forget(self, job: "_Job") -> None:
         with self._lock:
             self._known.pop(job.key, None)
 
-    def _remember(self, job: "_Job", result: ProgramVerdict | ProgramRun) -> None:
-        """Makes room for a verdict: those that were asked for longest ago are dropped."""
-        with self._lock:
-            if isinstance(result, ProgramVerdict) and self._known.get(job.key) is job.future:
-                self._remembered += _bytes_of(result)
-            while self._remembered > MOST_REMEMBERED and (oldest := next(iter(self._known.values()))).done():
-                self._known.popitem(last=False)
-                self._remembered -= _bytes_of(oldest.result())
-
     def _work(self) -> None:
         """Runs jobs one after another, as a thread with a plain worker and, once needed, one with numpy."""
-        workers: dict[bool, AnyWorker] = {}
+        workers: dict[bool, Any] = {}
         try:
             while (job := self._jobs.get()) is not None:
                 try:
-                    result = self._result(job, workers)
-                    self._remember(job, result)
-                    job.future.set_result(result)
+                    job.future.set_result(self._result(job, workers))
                 except BaseException as error:  # passed to the waiting caller, even if it is our own bug
                     self._forget(job)
                     job.future.set_exception(error)
@@ -215,7 +195,7 @@ class Sandbox:
             for numpy in list(workers):
                 self._end(workers.pop(numpy))
 
-    def _result(self, job: "_Job", workers: dict[bool, AnyWorker]) -> ProgramVerdict | ProgramRun:
+    def _result(self, job: "_Job", workers: dict[bool, Any]) -> ProgramVerdict | ProgramRun:
         program, reason, result = job.program, "", None
         numpy = self.numpy and any("numpy" in text for text in (program.source, program.setup_code, *program.tests))
         for attempt in range(ATTEMPTS):
@@ -244,49 +224,32 @@ class Sandbox:
         fault = CaseVerdict("infra_error", f"{ATTEMPTS} workers were lost: {reason}")
         return ProgramVerdict((fault,) * max(1, len(program.tests) + len(program.stdio)), self.rung.name)
 
-    def _end(self, worker: AnyWorker) -> None:
+    def _end(self, worker: Any) -> None:
         with self._lock:
             self._workers.discard(worker)
         worker.close()
 
-    def _started(self, numpy: bool) -> AnyWorker:
-        began, attempt, pause = time.monotonic(), 0, 0.0
-        while not self._broken:
-            time.sleep(pause)
-            attempt, pause = attempt + 1, min(2.0, 0.1 * 3**attempt)
+    def _started(self, numpy: bool) -> Any:
+        reason = ""
+        for attempt in range(STARTS):
+            if self._broken:
+                raise self._broken
             try:
                 worker = self._new_worker(numpy)
             except WorkerLost as error:
                 reason = str(error)
-                lacks = any(lack in reason for lack in _LACKS)
-                if time.monotonic() - began < PATIENCE if lacks else attempt < STARTS:
-                    continue
-                raise self._gives_up(numpy, attempt, reason, lacks) from error
+                time.sleep(min(3.0, 0.1 * 2**attempt))
+                continue
             with self._lock:
                 self._workers.add(worker)
                 if self._broken:  # closed in the meantime
                     worker.kill()
             return worker
-        raise self._broken
-
-    def _new_worker(self, numpy: bool) -> AnyWorker:
-        if self._is_elsewhere:
-            return cluster.RemoteWorker(numpy, self._highest, self._allow_unsafe)
-        return Worker(self.rung, numpy, self.size * _ranks())
-
-    def _gives_up(self, numpy: bool, attempts: int, reason: str, lacks: bool) -> SandboxError:
-        """Returns the error and makes it final, unless it is a shortage, which may pass."""
-        error = SandboxError(
-            f"a sandbox worker ({self.rung.name}{', numpy' if numpy else ''}) did not start {attempts} times in a row: "
+        self._broken = SandboxError(
+            f"a sandbox worker ({self.rung.name}{', numpy' if numpy else ''}) did not start {STARTS} times in a row: "
             f"{reason}; run `python -m judge --self-test`"
         )
-        if not lacks:
-            self._broken = error
-        return error
-
-
-def _bytes_of(verdict: ProgramVerdict) -> int:
-    return _FUTURE + sum(sum(map(sys.getsizeof, (test, *test))) for test in verdict.tests)
+        raise self._broken
 
 
 @dataclass(frozen=True)

@@ -148,6 +148,7 @@ rewards = Registry("reward")
 extractors = Registry("extractor")
 matchers = Registry("match")
 tools = Registry("tool")
+workers = Registry("sandbox.worker")
 register_reward = rewards.register
 register_extractor = extractors.register
 register_matcher = matchers.register

@@ -88,7 +88,8 @@ def _is_one(value: Any) -> bool:
 
 def prepare(config: Any, say: Callable[[str], None] = print) -> None:
     """Configures the sandbox and calls the `prepare` hooks of a config's rewards. Raises ConfigError, SandboxError."""
-    pool.configure(**config.sandbox.model_dump())
+    worker = config.sandbox.worker and registry.workers.get(config.sandbox.worker)
+    pool.configure(**config.sandbox.model_dump() | {"worker": worker})
     names = config.reward.names if config.reward else ()
     starts = {registry.rewards.hooks(name).prepare: name for name in names}
     for start, name in starts.items():

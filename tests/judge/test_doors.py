@@ -1,4 +1,4 @@
-"""The judge's doors: by the command line, an adapter, feedback or a cluster, a program is judged as in the pool."""
+"""The judge's doors: by the command line, an adapter or feedback, a program is judged as in the pool."""
 
 import contextlib
 import json
@@ -11,10 +11,9 @@ from statistics import fmean
 import pytest
 from conftest import WHOLE, long
 
-from judge import __main__, adapters, cluster, pool
+from judge import __main__, adapters, pool
 from judge.corpus import attacks, controls, placed, right_programs
 from judge.sources import program_for
-from judge.worker import Program
 from lib.core.errors import ConfigError
 from lib.rewards.programs import first_failures
 
@@ -56,17 +55,6 @@ def by_feedback(source, tests, settings, *_):
     return float(failure is None)
 
 
-def by_cluster(source, tests, settings, *_):
-    """By what stands on another machine, on this one."""
-    verdict = there().judge(Program(source, tests, **{"entry_points": ("add",), "timeout_s": LIMIT} | settings))
-    return verdict.pass_rate
-
-
-def there(made=[]):  # noqa: B006  (one for all)
-    made or made.append(cluster._There(False, None, True))
-    return made[0]
-
-
 FORMS = {
     "TRL": lambda text, info: adapters.trl_reward(
         [text], [info["tests"]], **{key: [value] for key, value in info.items() if key != "tests"}
@@ -75,9 +63,7 @@ FORMS = {
     "verifiers": lambda text, info: adapters.verifiers_reward([{"role": "assistant", "content": text}], info),
     "lm-eval": lambda text, info: adapters.lm_eval_results(info, [text]).get("passed"),
 }
-DOORS = {"command line": by_command_line, "feedback": by_feedback, "cluster": by_cluster} | {
-    form: by_adapter(form) for form in FORMS
-}
+DOORS = {"command line": by_command_line, "feedback": by_feedback} | {form: by_adapter(form) for form in FORMS}
 SLOW = {"command line": 20}  # each program begins with a look at what protects here
 
 

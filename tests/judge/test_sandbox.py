@@ -118,8 +118,8 @@ F = "def f(x):\n    return x + 1\n"
         ("exited", F + "exit = __import__('sys').exit\nexit()", "assert f(1) == 2", "raises SystemExit"),
         ("exited", "import sys\ndef f(x): sys.exit(0)", "assert f(1) == 2", "f(1) called sys.exit"),
         ("died", "import os\ndef f(x): os._exit(0)", "assert f(1) == 2", "ended while an answer was awaited"),
-        ("died", "import os\ndef f(x): os.abort()", "assert f(1) == 2", "ended by signal 6 (Aborted)"),
-        ("died", "import os\ndef f(x): os.kill(os.getpid(), 50)", "assert f(1) == 2", "ended by signal 50"),
+        ("died", "import os\ndef f(x): os.abort()", "assert f(1) == 2", "ended by signal"),
+        ("died", "import ctypes\ndef f(x): ctypes.string_at(0)", "assert f(1) == 2", "ended by signal 11"),
         ("timeout", "def f(x):\n    while True: pass", "assert f(1) == 2", "no end after 0.2 s"),
         ("timeout", "import time\ntime.sleep(60)", "assert f(1) == 2", "no end after 0.2 s"),
         ("memory", "def f(x): return bytearray(10**9)", "assert f(1) == 2", "f(1) ran out of memory"),
@@ -1094,7 +1094,7 @@ def test_a_script_may_say_that_it_is_done(printed, end):
         ("print(1)\nraise ValueError('no')", "exception", "ValueError: no"),
         ("print(1)\ninput()", "exception", "EOFError"),
         ("print(1)\nimport os\nos.abort()", "died", ""),
-        ("print(1)\nimport os\nos.kill(os.getpid(), 15)", "died", ""),
+        ("print(1)\nimport ctypes\nctypes.string_at(0)", "died", ""),
         ("print(1)\nimport os\nos.kill(os.getpid(), 9)", "exception", "PermissionError"),
         ("print(1", "load_error", "SyntaxError"),
         ("print(1)\nx = [0] * 10**9", "memory", "MemoryError"),
@@ -1279,14 +1279,13 @@ def test_equal_programs_are_run_once(sandbox):
     assert sandbox.judge([numbered(123_456, right=False)])[0].pass_rate == 0
 
 
-def test_verdicts_are_remembered_up_to_a_number_of_bytes(protected, monkeypatch):
-    monkeypatch.setattr(pool, "MOST_REMEMBERED", 100_000)
+def test_verdicts_are_remembered_up_to_a_number(protected, monkeypatch):
+    monkeypatch.setattr(pool, "MOST_REMEMBERED", 10)
     wrong = [program("def f(x): return x", *[f"assert f('{'x' * 200}') == {n}"] * 30) for n in range(20)]
     with Sandbox(workers=1, rung=protected.rung.name) as sandbox:
-        verdicts = sandbox.judge(wrong)
+        verdicts = [sandbox.judge([each])[0] for each in wrong]
         assert max(sum(len(test.detail) for test in verdict.tests) for verdict in verdicts) <= 6000
-        kept = [future.result() for future in sandbox._known.values()]
-        assert 5 <= len(kept) < 15 and sandbox._remembered == sum(map(pool._bytes_of, kept)) <= 100_000
+        assert len(sandbox._known) == 10
         before = sandbox.counts["programs"]
         sandbox.judge(wrong[-5:])
         assert sandbox.counts["programs"] == before  # those asked for last are remembered
@@ -1433,12 +1432,14 @@ def test_everything_ends_with_a_trainer_that_is_killed():
 BROKEN = """
 import shutil, sys
 from pathlib import Path
+import judge.pool
 from lib.core.errors import run_script
 from judge.pool import Sandbox
 from judge.worker import Program
 
 def main():
     with Sandbox(1, allow_unsafe=True) as sandbox:
+        judge.pool.STARTS = 3
         shutil.rmtree(sys.argv[1] + "/judge/jail")
         sandbox.judge([Program("x = 1", ("assert x",))])
     return 0
@@ -1930,9 +1931,6 @@ def test_workers_of_root_never_share_a_user(protected, why_not, monkeypatch):
 
 @long
 def test_a_lack_of_processes_passes(protected, monkeypatch):
-    """More failed starts in a row than a broken worker has."""
-    import judge.pool
-
     lacking = [OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))] * 6
 
     def start(*args):
@@ -1941,15 +1939,13 @@ def test_a_lack_of_processes_passes(protected, monkeypatch):
         return Worker(*args)
 
     with Sandbox(1, rung=protected.rung.name) as running:
-        monkeypatch.setattr(judge.pool, "Worker", start)
+        monkeypatch.setattr(pool, "Worker", start)
         assert running.judge([numbered(1)])[0].passed
+    monkeypatch.setattr(pool, "STARTS", 3)
     with Sandbox(1, rung=protected.rung.name) as running:
-        monkeypatch.setattr(judge.pool, "PATIENCE", 0.3)
         lacking.extend([OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))] * 3)
         with pytest.raises(SandboxError, match="Cannot allocate memory"):
             running.judge([numbered(2)])
-        lacking.clear()
-        assert running.judge([numbered(3)])[0].passed  # it has not given up for good
 
 
 @pytest.mark.parametrize("version", [1, 2])

@@ -32,6 +32,7 @@ HINTS: dict[str, tuple[str, ...]] = {  # unknown keys -> the key to use, of the 
     "lora_r": ("model.adapters.lora.r",),
     "lora_target_modules": ("model.adapters.lora.targets",),
     "model.model_id": ("model.name",),
+    "sandbox.ray": ("sandbox.worker",),
     "self_play": ("opponent.snapshots", "rl_train_gspo_selfplay.py, which plays against an opponent"),
     "wandb_project": ("tracking.project",),
     # of transformers, PEFT and TRL

@@ -224,7 +224,7 @@ class SandboxSettings(Section):
     numpy: bool = False  # true: programs may import numpy
     max_timeout_s: Annotated[float, Field(ge=0.1, le=600)] = 10.0  # upper bound on the time limit that a row asks for
     max_memory_mb: Annotated[int, Field(ge=64)] = 1024  # what a row requests beyond is cut
-    ray: bool = False  # true: run them on the machines of a Ray cluster (requirements-ray.txt), not on this one
+    worker: str | None = None  # dotted path of what judges elsewhere: my_ray.RayWorker (docs/judge.md)
 
 
 class Optimizer(Section):
