@@ -92,8 +92,8 @@ def free_user() -> tuple[int, socket.socket]:
     Each worker of root has its own: a process limit counts all of a user's, whoever started them. Raises WorkerLost.
     """
     lock = socket.socket(socket.AF_UNIX)
-    if os.geteuid() != 0 or sys.platform != "linux":
-        return os.getuid() or kernel.NOBODIES[0], lock
+    if os.geteuid() != 0:
+        return os.getuid(), lock
     for user in kernel.NOBODIES:
         with contextlib.suppress(OSError):
             lock.bind(f"\0rematch-sandbox-user-{user}")  # a name that no file has, and that ends with its socket
@@ -114,7 +114,7 @@ def settings_of(rung: Rung, numpy: bool, among: int, user: int) -> dict:
     private = os.geteuid() == 0 and not rung.bubblewrap and _is_private(_LIBRARY[0])
     return {
         "modules": zygote.COMMON.split() + numpy * _NUMPY,
-        "in_memory": private,
+        "private": private,
         "path": _LIBRARY,
         "path_beforehand": [str(Path(folder).parent) for folder in folders],  # where submodules are found later
         "readable": [*readable, _ZONES, "/etc/ld.so.cache", *folders],

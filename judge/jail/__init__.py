@@ -8,7 +8,6 @@ candidate   the untrusted process: runs the program, answers calls
 asserts     tests, compiled so that nothing can catch what becomes of an assert
 values      what stays with the program, as a test holds it
 examiner    the trusted process: runs the tests, owns the verdict
-library     Python's library in memory, where its files cannot be read
 zygote      forks both for each program, keeps the time, kills
 probes      what a program must not be able to do, tried before it is trusted
 

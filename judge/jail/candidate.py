@@ -127,26 +127,17 @@ def _end(status: int) -> NoReturn:
     Waits for threads and runs atexit functions first, then frees the script's objects, whose finalizers may still
     write to unflushed streams.
     """
-    for step in (threading._shutdown, atexit._run_exitfuncs):
+    free = sys.modules["__main__"].__dict__.clear
+    for step in (threading._shutdown, atexit._run_exitfuncs, _flush, free, gc.collect, _flush):
         with contextlib.suppress(BaseException):
             step()
-    if not _flush(sys.stdout):
-        status = 120  # as the interpreter does
-    for step in (sys.modules["__main__"].__dict__.clear, gc.collect):
-        with contextlib.suppress(BaseException):
-            step()
-    for stream in (sys.stdout, sys.__stdout__, sys.stderr):
-        _flush(stream)
     os._exit(status)
 
 
-def _flush(stream: Any) -> bool:
-    try:
-        if stream is not None and not getattr(stream, "closed", False):
+def _flush() -> None:
+    for stream in (sys.stdout, sys.__stdout__, sys.stderr):
+        with contextlib.suppress(BaseException):
             stream.flush()
-    except BaseException:
-        return False
-    return True
 
 
 def _execute(source: str, name: str) -> dict[str, Any]:
@@ -308,9 +299,8 @@ class _Calls:
             self._kept.append(value)
         if self._stateful and type(value).__eq__ is not object.__eq__:
             with contextlib.suppress(Exception):  # it holds something else
-                names, star, *parts = _held(value)
-                parts = [self._encode_plain(part) for part in parts]
-                self._held[self._numbers[id(value)]] = [names, star, *parts]
+                names, *parts = _held(value)
+                self._held[self._numbers[id(value)]] = [names, *map(self._encode_plain, parts)]
         return {"handle": self._numbers[id(value)]}
 
     def _begin(self, iterator: Iterator) -> tuple[list, int] | None:
@@ -358,21 +348,22 @@ class _Calls:
         return self._iterators[number]
 
 
-def _held(value: Any) -> tuple[list[str], str | None, list, list]:
-    """Returns the parameters of an object's constructor, the one for all other arguments, their defaults, and what it
-    holds under their names. Raises where it does not.
+def _held(value: Any) -> tuple[list[str], list, list]:
+    """Returns the parameters of an object's constructor, defaults of the last of them, and what it holds under their
+    names, followed by what it holds of a parameter for all other arguments. Raises where it does not.
     """
-    kind, star = type(value), None
-    if hasattr(kind, "_fields"):  # a named tuple
-        names, defaults = list(kind._fields), list(kind._field_defaults.values())
-    else:
-        code, defaults = kind.__init__.__code__, list(kind.__init__.__defaults__ or ())
-        names = list(code.co_varnames[1 : code.co_argcount])
-        if code.co_flags & inspect.CO_VARARGS:
-            star = code.co_varnames[code.co_argcount + code.co_kwonlyargcount]
-    spellings = [(name, f"_{name}", f"_{kind.__name__}__{name}") for name in [*names, *filter(None, [star])]]
-    attributes = [next(name for name in of_one if hasattr(value, name)) for of_one in spellings]
-    return names, star, defaults, [getattr(value, name) for name in attributes]
+    kind = type(value)
+    parameters = inspect.signature(kind).parameters.values()
+    plain = [parameter for parameter in parameters if parameter.kind is parameter.POSITIONAL_OR_KEYWORD]
+    stars = [parameter.name for parameter in parameters if parameter.kind is parameter.VAR_POSITIONAL]
+
+    def part(name: str) -> Any:
+        spellings = name, f"_{name}", f"_{kind.__name__}__{name}"
+        return getattr(value, next(spelling for spelling in spellings if hasattr(value, spelling)))
+
+    names = [parameter.name for parameter in plain]
+    defaults = [parameter.default for parameter in plain if parameter.default is not parameter.empty]
+    return names, defaults, [*map(part, names), *(item for star in stars for item in part(star))]
 
 
 def _refuse(value: Any) -> Any:

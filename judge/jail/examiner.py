@@ -460,16 +460,13 @@ class _Program:
         if held_at >= made or not args:
             return False
         try:
-            names, star, defaults, values = held[0], held[1], _data(held[2]), _data(held[3])
-            if len({*names, star}) <= len(names):  # a name twice would hide what was given for the first
-                return False
+            names, defaults, values = held[0], _data(held[1]), _data(held[2])
             args = self._decode(args)
             count = len(args) - len(named)
             given = dict(zip(names[len(names) - len(defaults) :], defaults, strict=False))
             given |= dict(zip(names, args[:count], strict=False)) | dict(zip(named, args[count:], strict=True))
-            if star or count > len(names):
-                given[star] = args[len(names) : count]
-            return _listed(given) == _listed(dict(zip([*names, star], values, strict=False)))
+            # a name twice would hide what was given for the first: popping it fails
+            return _listed([*map(given.pop, names), *args[len(names) : count]]) == _listed(values) and not given
         except (TypeError, LookupError, ValueError, wire.Broken):
             return False
 

@@ -15,7 +15,7 @@ import signal
 import stat
 import struct
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 NOBODIES = range(64_000, 65_000)  # users and groups that nothing else should have
 LARGEST_FILE = 1 << 20  # bytes; no file should be writable, this is a backstop
@@ -25,12 +25,11 @@ SPARED_PROCESSES = 256  # left free below every limit, but at most a quarter of 
 MOST_SIGNALS = 64  # queued; timers count
 _CGROUPS, _OWN_CGROUPS = "/sys/fs/cgroup", "/proc/self/cgroup"
 
-_LINUX = sys.platform == "linux"
 _libc = ctypes.CDLL(None, use_errno=True)
 _fork = ctypes.PyDLL(None, use_errno=True).fork  # called with the interpreter's lock held, like `os.fork`
 _MACHINE = platform.machine()
 
-if _LINUX:  # so that no object has to be made for each number
+if sys.platform == "linux":  # so that no object has to be made for each number
     _libc.prctl.argtypes = [ctypes.c_int, *[ctypes.c_ulong] * 4]
 
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP = 1, 4, 38, 22
@@ -57,7 +56,7 @@ def fork() -> int:
     `os.fork` would then put Python's locks, threads and random numbers in order, which nothing has left in disorder
     where there is one thread: that writes to as many pages as a small program does, and each of them is copied.
     """
-    return _checked(_fork(), "fork") if _LINUX else os.fork()
+    return _checked(_fork(), "fork")
 
 
 def own_processes() -> int:
@@ -76,31 +75,26 @@ def own_processes() -> int:
 
 def give_up_capabilities() -> None:
     """Gives up what this process may do beyond its user's rights."""
-    if _LINUX:
-        _checked(_libc.capset(struct.pack("@Ii", 0x20080522, 0), bytes(24)), "capset")
+    _checked(_libc.capset(struct.pack("@Ii", 0x20080522, 0), bytes(24)), "capset")
 
 
 def die_with(parent: int) -> None:
     """Has this process killed when its parent ends. Call it after any change of user, which resets the setting."""
-    if _LINUX:
-        _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it ended before we asked
         os._exit(1)
 
 
 def hide_memory() -> None:
     """Keeps processes of the same user from reading this one's memory and open files in /proc; children inherit it."""
-    if _LINUX:
-        _prctl(_PR_SET_DUMPABLE, 0)
+    _prctl(_PR_SET_DUMPABLE, 0)
 
 
-def drop_user(user: int) -> None:
-    """Switches from root to a user who owns nothing. Does nothing for another user, or a root who may not switch."""
-    if os.geteuid() == 0:
-        with contextlib.suppress(OSError):
-            os.setgroups([])
-            os.setresgid(user, user, user)
-            os.setresuid(user, user, user)
+def become(user: int) -> None:
+    """Switches from root to a user who owns nothing. Raises OSError."""
+    os.setgroups([])
+    os.setresgid(user, user, user)
+    os.setresuid(user, user, user)
 
 
 def has_capabilities(numbers: Iterable[int]) -> bool:
@@ -133,16 +127,15 @@ def own_limits(space: int, cpu_seconds: float, processes: int) -> list[Limit]:
 
 
 def _lowered(limits: dict[str, int | tuple[int, int]]) -> list[Limit]:
-    """Returns the limits that this system knows, none of them above what this process may have."""
+    """Returns the limits by number, none of them above what this process may have."""
     result = []
     for name, value in limits.items():
-        kind = getattr(resource, f"RLIMIT_{name}", None)
-        if kind is not None:
-            soft, hard = value if isinstance(value, tuple) else (value, value)
-            ceiling = resource.getrlimit(kind)[1]
-            if ceiling != resource.RLIM_INFINITY:
-                soft, hard = min(soft, ceiling), min(hard, ceiling)
-            result.append((kind, (soft, hard)))
+        kind = getattr(resource, f"RLIMIT_{name}")
+        ceiling = resource.getrlimit(kind)[1]
+        soft, hard = value if isinstance(value, tuple) else (value, value)
+        if ceiling != resource.RLIM_INFINITY:
+            soft, hard = min(soft, ceiling), min(hard, ceiling)
+        result.append((kind, (soft, hard)))
     return result
 
 
@@ -202,46 +195,42 @@ def _numbers(path: str, *otherwise: float) -> list[float]:
         return list(otherwise)
 
 
-def counts_from_here(user: int) -> bool:
-    """True if the process limit counts this user namespace's processes only, as since Linux 5.14."""
-    return _forks_within(user, 16)
-
-
 def bounds_processes(user: int) -> bool:
     """True if the process limit applies to `user` here: root is exempt, also in a user namespace of its own."""
-    return not _forks_within(user, 1)
+
+    def is_refused() -> bool:
+        resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
+        try:
+            return os.fork() < 0
+        except OSError:
+            return True
+
+    return _holds_for(user, is_refused)
 
 
 def can_become(user: int) -> bool:
     """True if this process may switch to `user`."""
+    return _holds_for(user, lambda: os.geteuid() == user)
+
+
+def _holds_for(user: int, question: Callable[[], bool]) -> bool:
+    """Returns the answer of a child that has switched to `user`, if this is a root who may."""
     pid = os.fork()
     if pid:
         return os.waitpid(pid, 0)[1] == 0
     try:
-        drop_user(user)
+        if os.geteuid() == 0:
+            with contextlib.suppress(OSError):
+                become(user)
+        os._exit(not question())
     finally:
-        os._exit(os.geteuid() != user)
-
-
-def _forks_within(user: int, limit: int) -> bool:
-    """True if `user` can start a process under a limit of `limit` processes."""
-    pid = os.fork()
-    if pid:
-        return os.waitpid(pid, 0)[1] == 0
-    try:
-        drop_user(user)
-        resource.setrlimit(resource.RLIMIT_NPROC, (limit, limit))
-        if os.fork() == 0:
-            os._exit(0)
-        os._exit(0)
-    except OSError:
         os._exit(1)
 
 
 def threads_of(user: int) -> int:
     """Counts the processes and threads of a user that are visible here."""
     count = 0
-    for entry in os.scandir("/proc") if os.path.isdir("/proc") else ():
+    for entry in os.scandir("/proc"):
         try:
             if entry.name.isdigit() and entry.stat().st_uid == user:
                 count += len(os.listdir(f"/proc/{entry.name}/task"))
@@ -261,10 +250,7 @@ def read_proc(name: str) -> bytes:
 
 def mapped_bytes() -> int:
     """Returns this process's address space in bytes: the interpreter's share is not charged to the program."""
-    try:
-        return int(read_proc("self/statm").split()[0]) * resource.getpagesize()
-    except OSError:  # no /proc here
-        return 256 << 20
+    return int(read_proc("self/statm").split()[0]) * resource.getpagesize()
 
 
 # --- Landlock ---
@@ -276,7 +262,7 @@ _OF_FILES = 1 | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV  # rights that
 
 def landlock_abi() -> int:
     """Returns the version of Landlock that the kernel offers, 0 without it."""
-    return max(0, _libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), 1)) if _LINUX else 0
+    return max(0, _libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), 1))
 
 
 def landlock_ruleset(readable: Iterable[str], listed: Iterable[str] = ()) -> int:
@@ -322,8 +308,8 @@ def no_new_privileges() -> None:
 
 # Numbers on x86_64 and aarch64. Absent on purpose: whatever makes a process, a socket or a file, and all that Landlock
 # does not cover, or not in every version: truncate, unlink, rename, chmod, utime, setxattr and their relatives. Nor is
-# timer_create there, whose timers may send SIGKILL, nor what shows numbers that another program can move: pipes, whose
-# inodes are counted for the whole machine, and sysinfo.
+# there what sends signals, as timer_create does: whom SIGKILL ends, the kernel ends for a lack of memory. Nor what
+# shows numbers that another program can move: pipes, whose inodes are counted for the whole machine, and sysinfo.
 _ALLOWED = """
 read:0:63 write:1:64 readv:19:65 writev:20:66 pread64:17:67 close:3:57 fstat:5:80 lseek:8:62 mmap:9:222
 mprotect:10:226 munmap:11:215 mremap:25:216 madvise:28:233 brk:12:214 rt_sigaction:13:134 rt_sigprocmask:14:135
@@ -341,14 +327,13 @@ statx:332:291 access:21:- faccessat:269:48 faccessat2:439:439 readlink:89:- read
 """
 _CONDITIONAL = """
 clock_gettime:228:113 clock_nanosleep:230:115
-open:2:- openat:257:56 clone:56:220 kill:62:129 tgkill:234:131 prlimit64:302:261 fcntl:72:25 ioctl:16:29 prctl:157:167
+open:2:- openat:257:56 clone:56:220 prlimit64:302:261 fcntl:72:25 ioctl:16:29 prctl:157:167
 """
 _ABSENT = "clone3:435:435 openat2:437:437"  # libraries fall back to the older call
 
 _ARCHITECTURES = {"x86_64": (1, 0xC000003E), "aarch64": (2, 0xC00000B7)}  # column of numbers, AUDIT_ARCH
 _ALLOW, _KILL_PROCESS = 0x7FFF0000, 0x80000000
-_LOAD, _AND, _JUMP_IF_EQUAL, _JUMP_IF_AT_LEAST, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x06
-_MY_PID = 0x5AFE_C0DE  # placeholder in the filter for the process's own ID, which only the process knows
+_LOAD, _AND, _JUMP_IF_EQUAL, _RETURN = 0x20, 0x54, 0x15, 0x06
 
 _O_ACCMODE, _O_TRUNC = 3, 0o1000
 _CLONE_THREAD, _CLONE_NAMESPACES = 0x10000, 0x7E020080
@@ -371,9 +356,6 @@ _RULES: dict[str, list[list[_Condition]]] = {
     # not other processes' CPU time, whose clocks have negative numbers
     "clock_gettime": [[(_low(0), 1 << 31, 0, True)]],
     "clock_nanosleep": [[(_low(0), 1 << 31, 0, True)]],
-    # not by SIGKILL: whom that has ended, the kernel has ended for a lack of memory
-    "kill": [[(_low(0), 0xFFFFFFFF, _MY_PID, True), (_low(1), 0xFFFFFFFF, 9, False)]],
-    "tgkill": [[(_low(0), 0xFFFFFFFF, _MY_PID, True), (_low(2), 0xFFFFFFFF, 9, False)]],
     # only to read, but for the size of the stack, which right programs raise before they recurse; all memory is limited
     "prlimit64": [
         [(_low(0), 0xFFFFFFFF, 0, True), (_low(2), 0xFFFFFFFF, 0, True), (_low(2) + 4, 0xFFFFFFFF, 0, True)],
@@ -386,10 +368,7 @@ _RULES: dict[str, list[list[_Condition]]] = {
 
 
 def seccomp_filter(machine: str = _MACHINE) -> bytes:
-    """Returns the allow-list as a BPF program, with a placeholder for the process ID that `SeccompFilter` fills in.
-
-    Raises OSError for a machine whose system call numbers are unknown.
-    """
+    """Returns the allow-list as a BPF program. Raises OSError for a machine with unknown system call numbers."""
     if machine not in _ARCHITECTURES:
         raise OSError(errno.ENOSYS, f"no system call numbers for {machine}")
     column, architecture = _ARCHITECTURES[machine]
@@ -403,30 +382,11 @@ def seccomp_filter(machine: str = _MACHINE) -> bytes:
         actions[number] = _alternatives(_RULES[name])
     for number in numbers(_ABSENT).values():
         actions[number] = [_returned(_error(errno.ENOSYS))]
-    program = [
-        (_LOAD, 0, 0, 4), (_JUMP_IF_EQUAL, 1, 0, architecture), _returned(_KILL_PROCESS), (_LOAD, 0, 0, 0),
-        *_search(_ranges(actions)),
-    ]  # fmt: skip
+    program = [(_LOAD, 0, 0, 4), (_JUMP_IF_EQUAL, 1, 0, architecture), _returned(_KILL_PROCESS), (_LOAD, 0, 0, 0)]
+    for number, action in actions.items():
+        program += [(_JUMP_IF_EQUAL, 0, len(action), number), *action]
+    program.append(_returned(_error(errno.EPERM)))
     return b"".join(struct.pack("<HBBI", *instruction) for instruction in program)
-
-
-def _ranges(actions: dict[int, list[Instruction]]) -> list[tuple[int, list[Instruction]]]:
-    """Returns (first number, instructions from there on) in order; calls not in `actions` are refused."""
-    refused = [_returned(_error(errno.EPERM))]
-    result = [(0, actions.get(0, refused))]
-    for number in sorted({number + step for number in actions for step in (0, 1)}):
-        if actions.get(number, refused) != result[-1][1]:
-            result.append((number, actions.get(number, refused)))
-    return result
-
-
-def _search(ranges: list[tuple[int, list[Instruction]]]) -> list[Instruction]:
-    """Returns a binary search: the kernel simulates a new filter for every call that it knows, so length costs time."""
-    if len(ranges) == 1:
-        return ranges[0][1]
-    middle = len(ranges) // 2
-    below, above = _search(ranges[:middle]), _search(ranges[middle:])
-    return [(_JUMP_IF_AT_LEAST, len(below), 0, ranges[middle][0]), *below, *above]
 
 
 def _returned(action: int) -> Instruction:
@@ -459,14 +419,8 @@ class SeccompFilter:
         header = struct.pack("@HP", len(program) // 8, ctypes.addressof(self._program))
         self._header = ctypes.create_string_buffer(header)
         self._address = ctypes.addressof(self._header)
-        operands = range(4, len(program), 8)
-        marks = [place for place in operands if program[place : place + 4] == struct.pack("<I", _MY_PID)]
-        self._pids = [ctypes.c_uint32.from_buffer(self._program, place) for place in marks]
 
     def enter(self) -> None:
         """Installs it in this process. Raises OSError."""
         no_new_privileges()
-        mine = os.getpid()
-        for pid in self._pids:
-            pid.value = mine
         _prctl(_PR_SET_SECCOMP, 2, self._address)

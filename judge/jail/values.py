@@ -8,7 +8,7 @@ import numbers
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 from judge.jail.wire import PLAIN_TYPES, operated
 
@@ -26,24 +26,6 @@ _WORDS = {  # methods by which a test uses an object as it would a value, and th
     "__iter__": "iter", "__next__": "call", "__reversed__": "reversed", "__bool__": "truth",
 }  # fmt: skip
 _USES = ("call", "setitem", "delitem", "delattr", "enter", "aenter", "aexit", "aiter", "anext")
-
-
-class RemoteProgram(Protocol):
-    """The program, as far as its values need it."""
-
-    classes: list[str]  # names in capitals, by which the tests make objects
-
-    def ask(self, what: dict, args: tuple, named: dict, shown: str, kind: int = GIVEN) -> Any:
-        """Returns the answer to one call; an object is of this kind. Raises what the program raised."""
-
-    def is_made_of(self, thing: "RemoteObject", other: "RemoteObject") -> bool:
-        """True if an object holds what another one, which a test made later, was made of."""
-
-    def more(self, number: int, *sent: Any) -> tuple[list, int | None]:
-        """Returns further items of an iterator, and its number while there may be more."""
-
-    def opaque(self, why: str = ...) -> NoReturn:
-        """Ends the test because it asks of an object what only a value should tell."""
 
 
 def is_changeable(value: Any) -> bool:
@@ -79,7 +61,7 @@ def short(value: Any) -> str:
 class Uncompared:
     """A value that is not plain data: it can be used but not compared, since only the program knows what equals it."""
 
-    _program: RemoteProgram
+    _program: Any  # the program as the examiner sees it
 
     def _refuse(self, *_: Any) -> NoReturn:
         self._program.opaque()
@@ -93,7 +75,7 @@ class Opaque(Uncompared):
     A test can use what no value has, its attributes and methods; and its truth, which was sent along once.
     """
 
-    def __init__(self, program: RemoteProgram, truth: bool | None, number: int | None = None):
+    def __init__(self, program: Any, truth: bool | None, number: int | None = None):
         for name, value in {"_program": program, "__program__": program, "_truth": truth, "_number": number}.items():
             object.__setattr__(self, name, value)
 
@@ -125,7 +107,7 @@ class OpaqueFunction(Opaque):
 class RemoteIterator(Uncompared):
     """An iterator that the program returned: its items are plain data, held here or fetched by its number."""
 
-    def __init__(self, program: RemoteProgram, items: list, number: int | None):
+    def __init__(self, program: Any, items: list, number: int | None):
         self._program, self._items, self._number = program, deque(items), number
 
     def __iter__(self) -> Iterator:
@@ -168,7 +150,7 @@ class RemoteIterator(Uncompared):
 class RemoteName(type):
     """A name that the tests may use of the program: called, or asked for attributes. An error can be caught by it."""
 
-    __program__: RemoteProgram
+    __program__: Any
 
     def __call__(cls, *args: Any, **named: Any) -> Any:
         name, program = cls.__name__, cls.__program__
@@ -222,7 +204,7 @@ class RemoteObject:
     # no names that a test could ask for
     __slots__ = ("__content__", "__kind__", "__made__", "__number__", "__program__")
 
-    def __init__(self, program: RemoteProgram, number: int, kind: int, made: tuple | None, content: Any):
+    def __init__(self, program: Any, number: int, kind: int, made: tuple | None, content: Any):
         for slot, value in zip(RemoteObject.__slots__, (content, kind, made, number, program), strict=True):
             object.__setattr__(self, slot, value)
 

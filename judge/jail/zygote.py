@@ -19,7 +19,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
+from typing import Any
 
 from judge.jail import candidate, examiner, kernel, wire
 
@@ -30,7 +30,6 @@ WALL_FACTOR = 5  # wall seconds that count as one where `CoreClock` hardly moves
 LARGEST_CROWD = 128  # threads of one program, where all programs share one limit
 LAST_PID = 1000  # before a program's, where its numbers are its own
 GLANCE = 0.05  # seconds between two counts of these threads
-Step = tuple[Callable[..., Any], tuple]  # a call
 _SIGCHLD, _SIG_DFL = int(signal.SIGCHLD), int(signal.SIG_DFL)  # without the enum that `signal.signal` works on
 
 # Loaded beforehand: a module listed here costs every program a little, an unlisted one costs its importer far more.
@@ -61,28 +60,24 @@ class Zygote:
         self._owner = owner
         if settings["seccomp"]:
             socket.socketpair = _pair  # of event loops
-        sys.path[:] = settings["path"] + settings["path_beforehand"]
+        folders, path = _opened(settings["path"]) if settings["private"] else ([], settings["path"])
+        sys.path[:] = path + settings["path_beforehand"]
         for name in settings["modules"]:
             importlib.import_module(name)
-        if settings["in_memory"]:
-            from judge.jail import library
-
-            for name in library.extensions(settings["path"]):
-                with contextlib.suppress(ImportError):  # its C library is not installed
-                    importlib.import_module(name)
-            sys.meta_path.insert(0, library.Library(settings["path"]))
-        sys.path[:] = settings["path"]
+        sys.path[:] = path
         files = settings["readable"], settings["listed"]
         self._ruleset = kernel.landlock_ruleset(*files) if settings["landlock"] else None
         self._filter = None
         if settings["seccomp"]:
             self._filter = kernel.SeccompFilter(kernel.seccomp_filter())
+        self._kept = [*folders, *([] if self._ruleset is None else [self._ruleset])]
         self._user = settings["user"]
+        self._drops_user = os.geteuid() == 0 and kernel.can_become(self._user)
         os.chdir("/")
         _thread.stack_size(THREAD_STACK)
         self.bounds_threads = kernel.bounds_processes(self._user)
         # the limit counts all of a user's processes: each worker of root has its own user, others at best a namespace
-        own_limit = os.geteuid() == 0 or (settings["namespace"] and kernel.counts_from_here(self._user))
+        own_limit = os.geteuid() == 0 or settings["namespace"]
         self.shares_threads = not own_limit and self.bounds_threads
         self._processes = settings["threads"] + (0 if own_limit else settings["others"])
         self._wall_factor = settings["wall_factor"]
@@ -93,7 +88,7 @@ class Zygote:
         signal.set_wakeup_fd(wakes)
         signal.signal(signal.SIGCHLD, lambda *_: None)  # only so that the pipe above is written to
         self._last_pid = kernel.own_processes() if settings["namespace"] else None
-        self._leaving, self._giving_up, self._locking = self._same_for_all()
+        self._pid = os.getpid()
         gc.collect()
         gc.freeze()  # otherwise the children's collector would copy every page
 
@@ -102,6 +97,8 @@ class Zygote:
         while True:
             job, fds = self._receive()
             begun, begins = os.pipe()  # closed by the program once it is set up, before its first byte runs
+            if self._last_pid is not None:
+                os.pwrite(self._last_pid, b"%d" % LAST_PID, 0)  # all programs and their threads get the same numbers
             made = self._scripted if job["mode"] == "script" else self._examined
             children = made(job, fds, begins)
             os.close(begins)
@@ -121,71 +118,64 @@ class Zygote:
         nothing = [os.open(os.devnull, os.O_RDWR) for _ in range(2)]
         answers = program, requests_out, replies_in, begins
         exam = tests, requests_in, replies_out, verdict
-        answering = (candidate.answer_calls, (*answers, job["stateful"]))
-        pids = self._forked(
-            [*self._entering(job, answers, nothing[:1] * 3), answering],
-            [*self._entering(job, exam, nothing[1:] * 3, EXAMINER_MEMORY), (examiner.examine, exam)],
-        )
+        children = {
+            "program": self._forked(job, answers, nothing[:1] * 3, candidate.answer_calls, job["stateful"]),
+            "examiner": self._forked(job, exam, nothing[1:] * 3, examiner.examine, more_memory=EXAMINER_MEMORY),
+        }
         for fd in (*fds, *nothing):
             os.close(fd)
-        return {role: Child(pid) for role, pid in zip(("program", "examiner"), pids, strict=True)}
+        return children
 
     def _scripted(self, job: dict, fds: list[int], begins: int) -> "dict[str, Child]":
-        run = (candidate.run_script, (fds[0], begins))
-        [pid] = self._forked([*self._entering(job, (fds[0], begins), fds[1:]), run])
+        child = self._forked(job, (fds[0], begins), fds[1:], candidate.run_script)
         for fd in fds:
             os.close(fd)
-        return {"program": Child(pid)}
+        return {"program": child}
 
-    def _forked(self, *works: list[Step]) -> list[int]:
-        """Forks a child for each list of calls; it makes these and exits. Returns the process IDs."""
-        pids = []
-        if self._last_pid is not None:
-            os.pwrite(self._last_pid, b"%d" % LAST_PID, 0)  # all programs and their threads get the same numbers
-        for steps in works:
-            pid = kernel.fork()
-            if not pid:
-                _make(steps)
-            pids.append(pid)
-        return pids
+    def _forked(
+        self, job: dict, keep: tuple[int, ...], standard: list[int], work: Callable, *more: bool, more_memory: int = 0
+    ) -> "Child":
+        """Forks a child that enters the jail with some descriptors and standard streams, and does its work with them.
 
-    def _entering(self, job: dict, keep: tuple[int, ...], standard: list[int], more_memory: int = 0) -> list[Step]:
-        """Returns the calls by which a child enters the jail. It keeps some descriptors, and gets standard streams.
-
-        All is worked out before the fork: each page that a child writes to must be copied, if only to count references.
+        What can be is worked out before: each page that a child writes to must be copied, if only to count references.
         """
-        memory = kernel.mapped_bytes() + job["memory"] + more_memory
-        seed = job["seed"] + bool(more_memory)  # the examiner draws other numbers than the program
-        ruleset = () if self._ruleset is None else (self._ruleset,)
-        return [
-            *self._leaving,
-            *((os.dup2, (fd, number)) for number, fd in enumerate(standard)),
-            *((os.closerange, gap) for gap in _gaps({0, 1, 2, *keep, *ruleset})),
-            *self._giving_up,
-            *((resource.setrlimit, limit) for limit in kernel.own_limits(memory, job["cpu"], self._processes)),
-            (random.seed, (seed,)),
-            *([(sys.modules["numpy"].random.seed, (seed % (1 << 32),))] if "numpy" in sys.modules else []),
-            *self._locking,
-        ]
+        limits = kernel.own_limits(kernel.mapped_bytes() + job["memory"] + more_memory, job["cpu"], self._processes)
+        gaps = list(_gaps({0, 1, 2, *keep, *self._kept}))
+        pid = kernel.fork()
+        if pid:
+            return Child(pid)
+        try:
+            for fd, number in zip(standard, (0, 1, 2), strict=True):
+                os.dup2(fd, number)
+            for gap in gaps:
+                os.closerange(*gap)
+            self._enter(limits, job["seed"] + bool(more_memory))  # the examiner draws other numbers than the program
+            work(*keep, *more)
+        except BaseException:  # others may learn only that it ended
+            os._exit(70)
+        os._exit(0)
 
-    def _same_for_all(self) -> tuple[list[Step], list[Step], list[Step]]:
-        """Returns calls of every child: before it gets its descriptors, before its limits, and last of all."""
-        leaving = [(os.chdir, ("/",)), (os.setsid, ()), (signal.set_wakeup_fd, (-1,))]
-        leaving.append((_signal.signal, (_SIGCHLD, _SIG_DFL)))
-        user = self._user
-        become = [(os.setgroups, ([],)), (os.setresgid, (user, user, user)), (os.setresuid, (user, user, user))]
-        giving_up = [
-            *(become if os.geteuid() == 0 and kernel.can_become(user) else []),
-            (kernel.hide_memory, ()),  # a change of user may have undone it
-            (kernel.die_with, (os.getpid(),)),
-            (kernel.give_up_capabilities, ()),
-        ]
-        locking = []
+    def _enter(self, limits: list[kernel.Limit], seed: int) -> None:
+        """Enters the jail, as a child."""
+        os.chdir("/")
+        os.setsid()
+        signal.set_wakeup_fd(-1)
+        _signal.signal(_SIGCHLD, _SIG_DFL)
+        if self._drops_user:
+            kernel.become(self._user)
+        kernel.hide_memory()  # a change of user may have undone it
+        kernel.die_with(self._pid)
+        kernel.give_up_capabilities()
+        for limit in limits:
+            resource.setrlimit(*limit)
+        random.seed(seed)
+        if "numpy" in sys.modules:
+            sys.modules["numpy"].random.seed(seed % (1 << 32))
         if self._ruleset is not None:
-            locking += [(kernel.enter_landlock, (self._ruleset,)), (os.close, (self._ruleset,))]
+            kernel.enter_landlock(self._ruleset)
+            os.close(self._ruleset)
         if self._filter is not None:
-            locking.append((self._filter.enter, ()))
-        return leaving, giving_up, locking
+            self._filter.enter()
 
     def _watch(self, children: "dict[str, Child]", limit: float, begun: int) -> dict:
         """Waits for the children, kills the overdue and reports. Time counts from when the pipe `begun` is closed."""
@@ -236,6 +226,16 @@ class Zygote:
             os.read(self._wakes, 4096)
 
 
+def _opened(path: list[str]) -> tuple[list[int], list[str]]:
+    """Opens the library's folders for a user to whom the folders above are closed; returns them, and paths to them."""
+    folders = [os.open(folder, os.O_PATH) for folder in path]
+    opened = [f"/proc/self/fd/{fd}" for fd in folders]
+    for module in list(sys.modules.values()):  # packages that are loaded, whose other modules may be imported later
+        for place, part in enumerate(getattr(module, "__path__", ())):
+            module.__path__[place] = part.replace(path[0], opened[0], 1)
+    return folders, opened
+
+
 class _End:
     """A counter with the methods of a socket: an asyncio event loop wakes itself by it, since pipes are refused."""
 
@@ -248,16 +248,6 @@ def _pair(*_: Any) -> tuple[_End, _End]:
     """Returns two connected ends, in place of `socket.socketpair`."""
     fd = os.eventfd(0)
     return _End(fd), _End(os.dup(fd))
-
-
-def _make(steps: list[Step]) -> NoReturn:
-    """Makes the calls and ends this process."""
-    try:
-        for call, arguments in steps:
-            call(*arguments)
-    except BaseException:  # others may learn only that it ended
-        os._exit(70)
-    os._exit(0)
 
 
 def _gaps(keep: set[int]) -> Iterator[tuple[int, int]]:
@@ -316,32 +306,29 @@ class CoreClock:
         self._waited = dict.fromkeys((child.pid for child in children), 0.0)
         self._computed = dict(self._waited)
         self._knows_waiting = True
-        self._waited[0] = self._waiting_of("self")
-        self._started = time.monotonic()
-        self._before = self._waited[0], 0.0
+        self.restart()
 
     def restart(self) -> None:
         """Restarts the count from now."""
-        self.seconds()
+        self._read()
         self._started = time.monotonic()
         self._before = sum(self._waited.values()), sum(self._computed.values())
 
     def seconds(self) -> float:
         """Returns the seconds since the start, for all children together."""
         wall = time.monotonic() - self._started
-        for child in self._children:
-            if child.status is None:
-                self._read(child.pid)
-        self._waited[0] = self._waiting_of("self")  # this process may itself have waited for a core
+        self._read()
         waited_before, computed_before = self._before
         waited = sum(self._waited.values()) - waited_before if self._knows_waiting else wall
         return max(wall - waited, sum(self._computed.values()) - computed_before, wall / self._wall_factor)
 
-    def _read(self, pid: int) -> None:
-        with contextlib.suppress(OSError):
-            # the clock ID of another process's CPU time, as clock_getcpuclockid computes it
-            self._computed[pid] = time.clock_gettime(~pid << 3 | 2)
-        self._waited[pid] = self._waiting_of(pid)
+    def _read(self) -> None:
+        for pid in [child.pid for child in self._children if child.status is None]:
+            with contextlib.suppress(OSError):
+                # the clock ID of another process's CPU time, as clock_getcpuclockid computes it
+                self._computed[pid] = time.clock_gettime(~pid << 3 | 2)
+            self._waited[pid] = self._waiting_of(pid)
+        self._waited[0] = self._waiting_of("self")  # this process may itself have waited for a core
 
     def _waiting_of(self, pid: int | str) -> float:
         """Returns the seconds in which a process could have run but had no core."""
