@@ -4,13 +4,13 @@ A thread of the trainer owns a worker and gives it one program at a time; `judge
 """
 
 import contextlib
+import io
 import os
 import re
 import select
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ VERDICTS = (
     "protocol", "unsupported_test", "infra_error",
 )  # fmt: skip
 MOST_OUTPUT = 64 << 10  # bytes of a script's standard output, unless more is expected
-MOST_ERRORS = 16 << 20  # bytes of its standard error that are read; MOST_OUTPUT of them are kept
+MOST_ERRORS = 16 << 20  # bytes of its standard error that are read; MOST_OUTPUT of them are shown
 LARGEST_ANSWER = 4 << 20  # bytes, of an examiner
 START_SECONDS = 20.0
 _BEHIND = 5.0  # seconds that a worker may be late before it is considered dead
@@ -113,9 +113,6 @@ class Worker:
             self._files = Files()
             user, lock = free_user()
             self._socket, theirs = socket.socketpair()
-        except OSError as error:
-            raise WorkerLost(str(error)) from error
-        try:
             with theirs, lock:  # the zygote has a copy
                 self._process = subprocess.Popen(
                     command_of(rung, theirs.fileno(), numpy), env=ENVIRONMENT, cwd="/",
@@ -123,9 +120,7 @@ class Worker:
                     start_new_session=True,  # Ctrl-C is for the trainer
                     stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                 )  # fmt: skip
-        except (OSError, WorkerLost) as error:
-            self._socket.close()
-            self._files.close()
+        except OSError as error:
             raise WorkerLost(str(error)) from error
         try:
             self._socket.sendall(wire.frame(settings_of(rung, numpy, among, user) | {"wall_factor": self._wall_factor}))
@@ -187,7 +182,7 @@ class Worker:
             return self._same("unsupported_test", "the tests are too long", program)
         job = _job("tests", program) | {"stateful": program.stateful}
         calls = *self._files.pipe(0), *self._files.pipe(1)
-        report, (answer,) = self._exchange(job, [source, exam], [(os.pipe(), LARGEST_ANSWER, LARGEST_ANSWER)], calls)
+        report, (answer,) = self._exchange(job, [source, exam], [(os.pipe(), LARGEST_ANSWER)], calls)
         verdicts = _verdicts(answer, len(program.tests))
         if verdicts is None and not report["overdue"] and may_ask and not self.is_healthy():
             raise WorkerLost("no verdict")
@@ -225,140 +220,99 @@ class Worker:
 
     def _run_script(self, program: Program, source: bytes, stdin: str, most_output: int) -> tuple[ProgramRun, dict]:
         file = self._files.holding(stdin.encode("utf-8", "replace"))
-        streams = [(self._files.pipe(0), most_output, most_output), (self._files.pipe(1), MOST_OUTPUT, MOST_ERRORS)]
-        report, outputs = self._exchange(_job("script", program), [source], streams, [file])
-        ending = "output_limit" if len(outputs[0]) > most_output else _ending(report, outputs[1], program)
-        stdout, stderr = outputs[0][:most_output].decode("utf-8", "replace"), outputs[1].decode("utf-8", "replace")
-        return ProgramRun(ending, stdout, stderr, self.rung.name, report["seconds"], report["memory"]), report
+        streams = [(self._files.pipe(0), most_output), (self._files.pipe(1), MOST_ERRORS)]
+        report, (stdout, stderr) = self._exchange(_job("script", program), [source], streams, [file])
+        ending = "output_limit" if len(stdout) > most_output else _ending(report, stderr, program)
+        output, errors = (text.decode("utf-8", "replace") for text in (stdout[:most_output], stderr[:MOST_OUTPUT]))
+        return ProgramRun(ending, output, errors, self.rung.name, report["seconds"], report["memory"]), report
 
     def _same(self, verdict: str, detail: str, program: Program) -> ProgramVerdict:
         return ProgramVerdict((CaseVerdict(verdict, detail),) * len(program.stdio or program.tests), self.rung.name)
 
     def _exchange(
-        self, job: dict, texts: list[bytes], outputs: list[tuple[tuple[int, int], int, int]], files: Sequence[int]
+        self, job: dict, texts: list[bytes], outputs: list[tuple[tuple[int, int], int]], files: Sequence[int]
     ) -> tuple[dict, list[bytes]]:
-        """Sends a job, with a pipe for each text and the pipes `outputs`. Returns the zygote's report, and the outputs.
+        """Sends a job, with a file of each text and the pipes `outputs`. Returns the zygote's report, and the outputs.
 
-        `outputs`: each with bytes to keep and bytes to read. `files`: descriptors to send between the two, and to close
-        here.
+        `outputs`: each with the bytes to read of it. `files`: descriptors to send between the two, and to close here.
         """
-        inputs = [os.pipe() for _ in texts]
-        pipes = Pipes(
-            {write: text for (_, write), text in zip(inputs, texts, strict=True)},
-            {read: caps for (read, _), *caps in outputs},
-        )
-        theirs = [*(read for read, _ in inputs), *files, *(write for (_, write), *_ in outputs)]
+        theirs = [*map(_file_of, texts), *files, *(write for (_, write), _ in outputs)]
+        caps = {io.FileIO(read): most for (read, _), most in outputs}
         deadline = time.monotonic() + self._wall_factor * (job["cpu"] + zygote.EXAMINER_SECONDS) + _BEHIND
-        with pipes:
+        try:
             try:
                 socket.send_fds(self._socket, [wire.frame(job)], theirs)
-            except OSError as error:
-                raise WorkerLost(f"it has ended: {error}") from error
             finally:
                 for fd in theirs:
                     os.close(fd)
-            pipes.pump(self._socket.fileno(), deadline)
-            try:
-                report = wire.read_frame(self._socket.fileno())
-            except (OSError, EOFError, wire.Broken) as error:
-                raise WorkerLost(f"it has ended: {type(error).__name__}") from error
+            received = _received(caps, self._socket.fileno(), deadline)
+            report = wire.read_frame(self._socket.fileno())
+        except (OSError, EOFError, wire.Broken) as error:
+            raise WorkerLost(f"it has ended: {str(error) or type(error).__name__}") from error
+        finally:
+            for pipe in caps:
+                pipe.close()
         # where seccomp refuses to kill oneself, only the kernel does, and a neighbour's use of memory may be why
         if report["struck"] and self.rung.seccomp and report["cpu"] < job["cpu"]:
             raise WorkerLost("a program was killed from outside: is there a lack of memory?")
-        return report, pipes.received
+        return report, received
 
 
-class Pipes:
-    """Our ends of a job's pipes: texts to write, and outputs with (bytes to keep, bytes to read) of each."""
+def _file_of(text: bytes) -> int:
+    """Returns a file in memory that holds a text; its readers close it before any byte of a program runs."""
+    fd = os.memfd_create("text")
+    with open(fd, "wb", closefd=False) as file:
+        file.write(text)
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd
 
-    def __init__(self, texts: dict[int, bytes], caps: dict[int, list[int]]):
-        self._unsent = {fd: memoryview(text) for fd, text in texts.items()}
-        self._caps = caps
-        self._outputs = {fd: bytearray() for fd in caps}
-        self._unread = {fd: most for fd, (_, most) in caps.items()}
-        self._open = {*texts, *caps}
-        self._poll = select.poll()
-        for fd in texts:
-            os.set_blocking(fd, False)
-            self._poll.register(fd, select.POLLOUT)
-        for fd in caps:
-            self._poll.register(fd, select.POLLIN)
 
-    def __enter__(self) -> "Pipes":
-        return self
+def _received(caps: dict[io.FileIO, int], report: int, deadline: float) -> list[bytes]:
+    """Returns the output of pipes, which are read to their ends or to more bytes than their caps.
 
-    def __exit__(self, *_: object) -> None:
-        for fd in list(self._open):
-            self._close(fd)
-
-    @property
-    def received(self) -> list[bytes]:
-        """Returns the kept part of each output: one byte more than the cap if there was too much to read."""
-        return [bytes(output) for output in self._outputs.values()]
-
-    def pump(self, report: int, deadline: float) -> None:
-        """Writes and reads until all outputs have ended and `report` is readable. Raises WorkerLost at `deadline`."""
-        reported = False
-        self._poll.register(report, select.POLLIN)
-        while not reported or not self._open.isdisjoint(self._caps):
-            left = deadline - time.monotonic()
-            events = self._poll.poll(1000 * left) if left > 0 else []
-            if not events:
-                raise WorkerLost("no report in time")
-            for fd, _ in events:
-                if fd == report:
-                    reported = True
-                    self._poll.unregister(fd)
-                elif fd in self._unsent:
-                    self._write(fd)
-                else:
-                    self._read(fd)
-
-    def _write(self, fd: int) -> None:
-        try:
-            self._unsent[fd] = self._unsent[fd][os.write(fd, self._unsent[fd][:65536]) :]
-        except BrokenPipeError:  # the reader has ended or stopped reading
-            self._unsent[fd] = memoryview(b"")
-        if not self._unsent[fd]:
-            self._close(fd)
-
-    def _read(self, fd: int) -> None:
-        part = os.read(fd, min(self._unread[fd] + 1, 1 << 16))
-        self._unread[fd] -= len(part)
-        kept, most = self._caps[fd]
-        self._outputs[fd] += part[: kept + (kept == most) - len(self._outputs[fd])]
-        if not part or self._unread[fd] < 0:  # too much: the writer gets an error from now on
-            self._close(fd)
-
-    def _close(self, fd: int) -> None:
-        if fd in self._open:
-            self._open.discard(fd)
-            with contextlib.suppress(KeyError):
-                self._poll.unregister(fd)
-            os.close(fd)
+    Waits until `report` is readable, too. Raises WorkerLost at the deadline.
+    """
+    received = {pipe.fileno(): bytearray() for pipe in caps}
+    pipes = {pipe.fileno(): pipe for pipe in caps}
+    poll = select.poll()
+    waiting = {report, *pipes}
+    for fd in waiting:
+        poll.register(fd, select.POLLIN)
+    while waiting:
+        left = deadline - time.monotonic()
+        events = poll.poll(1000 * left) if left > 0 else []
+        if not events:
+            raise WorkerLost("no report in time")
+        for fd, _ in events:
+            if fd in pipes:
+                part = os.read(fd, 1 << 16)
+                received[fd] += part
+                if part and len(received[fd]) <= caps[pipes[fd]]:
+                    continue
+                pipes[fd].close()  # if there was too much, the writer gets an error from now on
+            poll.unregister(fd)
+            waiting.discard(fd)
+    return list(map(bytes, received.values()))
 
 
 class Files:
     """What a worker's programs hold: two pipes and an input, the same for all of them.
 
-    A new pipe or file in memory has the next number of the machine, by which a program would learn what others did. On
-    Linux these have no name and are opened anew for each program; elsewhere new ones are made.
+    A new pipe or file in memory has the next number of the machine, by which a program would learn what others did.
+    These have no name and are opened anew for each program.
     """
 
     def __init__(self):
         self._kept: list[int] = []
-        if sys.platform == "linux":
-            folder = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-            with tempfile.TemporaryDirectory(dir=folder) as name:
-                for pipe in ("0", "1"):
-                    os.mkfifo(f"{name}/{pipe}", 0o600)
-                    self._kept.append(os.open(f"{name}/{pipe}", os.O_PATH | os.O_CLOEXEC))
-                self._kept.append(os.open(f"{name}/2", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        folder = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+        with tempfile.TemporaryDirectory(dir=folder) as name:
+            for pipe in ("0", "1"):
+                os.mkfifo(f"{name}/{pipe}", 0o600)
+                self._kept.append(os.open(f"{name}/{pipe}", os.O_PATH | os.O_CLOEXEC))
+            self._kept.append(os.open(f"{name}/2", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
     def pipe(self, number: int) -> tuple[int, int]:
         """Returns both ends of pipe 0 or 1, whose former ends must be closed."""
-        if not self._kept:
-            return os.pipe()
         read, write = (self._opened(number, flags) for flags in (os.O_RDONLY | os.O_NONBLOCK, os.O_WRONLY))
         os.set_blocking(read, True)
         return read, write
@@ -366,19 +320,20 @@ class Files:
     def holding(self, text: bytes) -> int:
         """Returns a file that can only be read: programs ask for its size, and map it. Raises WorkerLost."""
         try:
-            with open(self._kept[2], "wb", closefd=False) if self._kept else tempfile.TemporaryFile() as file:
+            with open(self._kept[2], "wb", closefd=False) as file:
                 file.seek(0)
                 file.truncate()
                 file.write(text)
-                file.seek(0)
-                return self._opened(2, os.O_RDONLY) if self._kept else os.dup(file.fileno())
         except OSError as error:  # no room for it
             raise WorkerLost(str(error)) from error
+        return self._opened(2, os.O_RDONLY)
 
     def close(self) -> None:
         """Closes all, which ends them."""
         while self._kept:
             os.close(self._kept.pop())
+
+    __del__ = close  # of a worker that did not start
 
     def _opened(self, number: int, flags: int) -> int:
         path = f"/proc/self/fd/{self._kept[number]}"
