@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from judge.errors import ConfigError, SandboxError
+from judge.jail import probes
 from judge.launch import RUNGS, Rung, WorkerLost
 from judge.worker import Program, Worker
 
 THREADS, ROOT = "start threads without end", "be root"  # shown, but no reason to refuse a rung
-_PROBES = Path(__file__).parent / "jail" / "probes.py"
 
 
 @dataclass(frozen=True)
@@ -72,38 +72,22 @@ def _attempts(worker: Worker, folder: Path) -> RungCheck:
     canary.write_text("alive")
     folder.chmod(0o777)  # so that the sandbox refuses, not the file system
     canary.chmod(0o666)
-    calls = {
-        "read a file of the system": "read_etc()",
-        "read a file of yours": f"read_file({str(canary)!r})",
-        "write to a file of yours": f"write_file({str(canary)!r})",
-        "empty a file of yours": f"empty_file({str(canary)!r})",
-        "make a file": f"make_file({str(folder)!r})",
-        "open a socket": "open_socket()",
-        "start a process": "start_process()",
-        "replace itself with another program": "replace_itself()",
-        "signal its parent": "signal_parent()",
-        "trace its parent": "trace_parent()",
-        "read its parent's memory": "read_memory_of_parent()",
-        "see the environment": "see_environment()",
-        ROOT: "be_root()",
-    }
-    source, names = _PROBES.read_text(encoding="utf-8"), tuple(call.partition("(")[0] for call in calls.values())
-    tests = tuple(f"assert {call} == 'refused'" for call in calls.values())
-    verdict = worker.judge(Program(source, tests, entry_points=names, timeout_s=5, memory_mb=64))
-    outcomes = [(what, test.verdict == "pass") for what, test in zip(calls, verdict.tests, strict=True)]
+    source = Path(probes.__file__).read_text(encoding="utf-8")
 
-    def judged(test: str, limit: float = 5.0) -> str:
-        names = ("use_memory", "use_time", "use_library")
-        program = Program(source, (f"assert {test}",), entry_points=names, timeout_s=limit, memory_mb=64)
-        return worker.judge(program).tests[0].verdict
+    def judge(*tests: str, limit: float = 5.0) -> list[str]:
+        names = ("attempt", "use_memory", "use_time", "use_library")
+        verdict = worker.judge(Program(source, tests, entry_points=names, timeout_s=limit, memory_mb=64))
+        return [test.verdict for test in verdict.tests]
 
+    verdicts = judge(*(f"assert attempt({what!r}, {str(canary)!r}) == 'refused'" for what in probes.ATTEMPTS))
+    outcomes = [(what, verdict == "pass") for what, verdict in zip(probes.ATTEMPTS, verdicts, strict=True)]
     outcomes += [
         (THREADS, worker.bounds_threads),
-        ("take twice its memory", judged("use_memory(128) == 128 << 20") == "memory"),
-        ("run past its time limit", judged("use_time()", limit=0.1) == "timeout"),
+        ("take twice its memory", judge("assert use_memory(128) == 128 << 20") == ["memory"]),
+        ("run past its time limit", judge("assert use_time()", limit=0.1) == ["timeout"]),
         ("print without end", worker.run(Program("while True: print('x' * 1000)")).ending == "output_limit"),
     ]
-    judgements = [judged(call) for call in ("use_library()", "use_memory(1) == 1 << 20", "use_memory(1) == 0")]
+    judgements = judge("assert use_library()", "assert use_memory(1) == 1 << 20", "assert use_memory(1) == 0")
     is_sound = judgements == ["pass", "pass", "wrong"]
     done = [what for what, refused in outcomes if not refused and what not in (THREADS, ROOT)]
     why_not = ""

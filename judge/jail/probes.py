@@ -1,7 +1,7 @@
-"""Attempts what a program must not be able to do here: each function tries one thing and says whether it was refused.
+"""Attempts what a program must not be able to do here.
 
-`judge/isolation.py` runs this file in the sandbox, with the tests `assert <function>(...) == "refused"`:
-the return codes of the protections alone prove nothing, attempts do.
+`judge/isolation.py` runs this file in the sandbox, with the tests `assert attempt(...) == "refused"`: the return codes
+of the protections alone prove nothing, attempts do.
 """
 
 import ctypes
@@ -11,80 +11,42 @@ import socket
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def _attempt(action, *args):
-    """Returns "refused" if the action raises OSError or returns a negative number, as system calls do, else "done"."""
-    try:
-        result = action(*args)
-    except OSError:
-        return "refused"
-    return "refused" if isinstance(result, int) and result < 0 else "done"
-
-
-def read_etc():
-    return _attempt(open, "/etc/passwd")
-
-
-def read_file(path):
-    return _attempt(open, path)
-
-
-def write_file(path):
-    return _attempt(open, path, "a")
-
-
-def empty_file(path):
-    outcomes = {_attempt(os.truncate, path, 0), _attempt(os.open, path, os.O_RDONLY | os.O_TRUNC)}
-    return "refused" if outcomes == {"refused"} else "done"
-
-
-def make_file(folder):
-    return _attempt(open, folder + "/made-by-a-program", "w")
-
-
-def open_socket():
-    outcomes = {_attempt(socket.socket, family) for family in (socket.AF_INET, socket.AF_UNIX)}
-    return "refused" if outcomes == {"refused"} else "done"
-
-
-def start_process():
-    pid = -1
-    try:
-        pid = os.fork()
-    except OSError:
-        return "refused"
-    if pid == 0:
-        os._exit(0)
-    return "done"
-
-
-def replace_itself():
-    return _attempt(os.execv, "/bin/true", ["true"])
-
-
-def signal_parent():
-    return _attempt(os.kill, os.getppid(), 0)
-
-
-def trace_parent():
-    return _attempt(_libc.ptrace, 16, os.getppid(), 0, 0)
-
-
-def read_memory_of_parent():
-    return _attempt(open, f"/proc/{os.getppid()}/mem", "rb")
-
-
-def be_root():
-    return "done" if os.getuid() == 0 else "refused"
-
-
-def see_environment():
-    names = [name for name in os.environ if name not in ("LC_CTYPE",)]
-    return "done" if names or (_attempt(open, "/proc/self/environ") == "done" and _environ_has_content()) else "refused"
-
-
-def _environ_has_content():
+def _look_around(_):
+    if set(os.environ) - {"LC_CTYPE"}:
+        return 0
     with open("/proc/self/environ", "rb") as file:
-        return b"SECRET" in file.read()
+        return 0 if b"SECRET" in file.read() else -1
+
+
+# By name, the ways to do it: functions of the path of a file of the trainer.
+ATTEMPTS: dict[str, list] = {
+    "read a file of the system": [lambda _: os.open("/etc/passwd", os.O_RDONLY)],
+    "read a file of yours": [lambda path: os.open(path, os.O_RDONLY)],
+    "write to a file of yours": [lambda path: os.open(path, os.O_WRONLY)],
+    "empty a file of yours": [lambda path: os.truncate(path, 0), lambda path: os.open(path, os.O_RDONLY | os.O_TRUNC)],
+    "make a file": [lambda path: os.open(path + "-made-by-a-program", os.O_WRONLY | os.O_CREAT)],
+    "open a socket": [lambda _: socket.socket(socket.AF_INET), lambda _: socket.socket(socket.AF_UNIX)],
+    "start a process": [lambda _: os.fork() or os._exit(0)],
+    "replace itself with another program": [lambda _: os.execv("/bin/true", ["true"])],
+    "signal its parent": [lambda _: os.kill(os.getppid(), 0)],
+    "trace its parent": [lambda _: _libc.ptrace(16, os.getppid(), 0, 0)],
+    "read its parent's memory": [lambda _: os.open(f"/proc/{os.getppid()}/mem", os.O_RDONLY)],
+    "see the environment": [_look_around],
+    "be root": [lambda _: -os.getuid()],
+}
+
+
+def attempt(what, path):
+    """Returns "refused" if every way raises OSError or returns a negative number, as system calls do, else "done"."""
+    return "refused" if all(_is_refused(way, path) for way in ATTEMPTS[what]) else "done"
+
+
+def _is_refused(way, path):
+    try:
+        result = way(path)
+    except OSError:
+        return True
+    return isinstance(result, int) and result < 0
 
 
 def use_memory(megabytes):
