@@ -7,7 +7,6 @@ import contextlib
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,19 +49,12 @@ def check(rung: Rung) -> RungCheck:
     """Starts a worker on a rung and runs a program that attempts what must be refused there."""
     if sys.platform != "linux":
         return RungCheck(rung, why_not=f"needs Linux, this is {sys.platform}")
-    with tempfile.TemporaryDirectory() as folder, _planted_secret():
-        try:
-            with contextlib.closing(Worker(rung)) as worker:
-                return _attempts(worker, Path(folder))
-        except WorkerLost as error:
-            return RungCheck(rung, why_not=str(error))
-
-
-@contextlib.contextmanager
-def _planted_secret() -> Iterator[None]:
     os.environ["REMATCH_PLANTED_SECRET"] = "SECRET"
     try:
-        yield
+        with tempfile.TemporaryDirectory() as folder, contextlib.closing(Worker(rung)) as worker:
+            return _attempts(worker, Path(folder))
+    except WorkerLost as error:
+        return RungCheck(rung, why_not=str(error))
     finally:
         del os.environ["REMATCH_PLANTED_SECRET"]
 

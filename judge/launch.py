@@ -26,13 +26,12 @@ class Rung:
     name: str
     gives: str
     bubblewrap: bool = False
-    landlock: bool = False
-    seccomp: bool = False
+    seccomp: bool = False  # and Landlock
 
 
 RUNGS = (
-    Rung("R4", "Landlock, seccomp and bubblewrap", bubblewrap=True, landlock=True, seccomp=True),
-    Rung("R3", "Landlock and seccomp", landlock=True, seccomp=True),
+    Rung("R4", "Landlock, seccomp and bubblewrap", bubblewrap=True, seccomp=True),
+    Rung("R3", "Landlock and seccomp", seccomp=True),
     Rung("R1", "limits alone"),
 )
 
@@ -124,7 +123,6 @@ def settings_of(rung: Rung, numpy: bool, among: int, user: int) -> dict:
         "threads": kernel.most_threads(among if os.geteuid() == 0 or rung.bubblewrap else 1),
         "others": kernel.threads_of(user),
         "namespace": rung.bubblewrap,
-        "landlock": rung.landlock,
         "seccomp": rung.seccomp,
     }
 

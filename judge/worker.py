@@ -236,10 +236,10 @@ class Worker:
 
         `outputs`: each with the bytes to read of it. `files`: descriptors to send between the two, and to close here.
         """
-        theirs = [*map(_file_of, texts), *files, *(write for (_, write), _ in outputs)]
         caps = {io.FileIO(read): most for (read, _), most in outputs}
         deadline = time.monotonic() + self._wall_factor * (job["cpu"] + zygote.EXAMINER_SECONDS) + _BEHIND
         try:
+            theirs = [*map(_file_of, texts), *files, *(write for (_, write), _ in outputs)]
             try:
                 socket.send_fds(self._socket, [wire.frame(job)], theirs)
             finally:
@@ -378,7 +378,7 @@ def _verdicts(answer: bytes, count: int) -> list[CaseVerdict] | None:
 
 def _limit_reached(report: dict, program: Program) -> tuple[str, str] | None:
     """Returns verdict and detail if the program had too many threads, or the zygote or the kernel timed it out."""
-    ended = report["ended"]["program"]
+    ended = report["ended"]
     by_kernel = os.WIFSIGNALED(ended) and os.WTERMSIG(ended) in (signal.SIGXCPU, signal.SIGKILL)
     if report["crowd"]:
         return "memory", f"more than {zygote.LARGEST_CROWD} threads"
@@ -389,7 +389,7 @@ def _limit_reached(report: dict, program: Program) -> tuple[str, str] | None:
 
 def _killed_by(report: dict) -> tuple[str, str] | None:
     """Returns verdict and detail if a signal other than SIGKILL ended the program, else None."""
-    ended = report["ended"]["program"]
+    ended = report["ended"]
     if os.WIFSIGNALED(ended) and os.WTERMSIG(ended) != signal.SIGKILL:  # which ends programs that wait for calls
         number = os.WTERMSIG(ended)
         return "died", f"the program was ended by signal {number} ({signal.strsignal(number)})"
@@ -397,7 +397,7 @@ def _killed_by(report: dict) -> tuple[str, str] | None:
 
 
 def _ending(report: dict, stderr: bytes, program: Program) -> str:
-    ended = report["ended"]["program"]
+    ended = report["ended"]
     reached = _limit_reached(report, program)
     if reached:
         return reached[0]

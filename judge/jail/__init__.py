@@ -45,8 +45,8 @@ Frames: 4 bytes of length, little endian, then a JSON object in ASCII.
                            value} of the arguments that the call has changed, and "holds": {number of an object: what
                            it holds of its constructor's parameters}
     examiner -> owner      {"verdicts": [[verdict, detail] for each test]}
-    zygote -> owner        {"ended": {role: wait status}, "seconds", "cpu", "memory", "overdue": bool, "crowd": ended
-                           for its many threads, "struck": one was killed from outside}
+    zygote -> owner        {"ended": wait status of the program, "seconds", "cpu", "memory", "overdue": bool,
+                           "crowd": ended for its many threads, "struck": one was killed from outside}
 
 An answer that no one asked for, with another id, with bytes after it or with an unknown value ends the program's
 chances: the verdict `protocol` stands for all remaining tests.

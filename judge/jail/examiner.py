@@ -99,7 +99,8 @@ def _examine_one(test: str, setup: asserts.Code, entry_points: list[str], progra
         elif what == asserts.FAILED:
             program.note("wrong", f"{_line(texts[name], number)}{program.last()}")
         elif what == asserts.MET:
-            if type(context) is unittest_context():  # no other context is known to have required the error
+            # no other context is known to have required the error that it keeps
+            if type(context) is getattr(sys.modules.get("unittest.case"), "_AssertRaisesContext", None):
                 met = getattr(context, "exception", None)
                 held.extend(True for raised, _ in expected if raised is met)
                 expected[:] = [(raised, verdict) for raised, verdict in expected if raised is not met]
@@ -141,11 +142,6 @@ def _examine_one(test: str, setup: asserts.Code, entry_points: list[str], progra
     return "pass", ""
 
 
-def unittest_context() -> type | None:
-    """Returns the class of `assertRaises` contexts, None before unittest is imported; a context keeps its error."""
-    return getattr(sys.modules.get("unittest.case"), "_AssertRaisesContext", None)
-
-
 def _wait_for_threads(but: set[threading.Thread]) -> None:
     """Joins a test's threads, which may still assert something; only briefly: idle executor threads never end."""
     patience = time.monotonic() + _PATIENCE
@@ -182,15 +178,11 @@ def _failed(error: BaseException, line: str, program: "_Program") -> tuple[str, 
     return "exception", f"{_named(error)} in: {line}{program.last()}"
 
 
-def _said(error: BaseException) -> str:
-    try:
-        return str(error)
-    except BaseException as another:  # too many digits, an object of the program, or a bug in __str__
-        return f"its text cannot be made, {type(another).__name__}"
-
-
 def _named(error: BaseException) -> str:
-    text = _said(error)
+    try:
+        text = str(error)
+    except BaseException as another:  # too many digits, an object of the program, or a bug in __str__
+        text = f"its text cannot be made, {type(another).__name__}"
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
@@ -297,7 +289,8 @@ class _Program:
     def _settled(self, reply: dict, what: dict, values: list, kind: int, made: tuple | None) -> Any:
         self._has_answered = True
         if "exc" in reply:
-            self._raise(*self._exception(reply), may_stop=what.get("m") in ("__next__", "__anext__"), reply=reply)
+            may_stop = what.get("m") in ("__next__", "__anext__") or ("i" in what and bool(values))
+            self._raise(*self._exception(reply), may_stop, reply)
         if reply.get("method") is True and what.get("op") == "get":
             return METHOD
         if "opaque" in reply:
@@ -324,24 +317,13 @@ class _Program:
 
     def more(self, number: int, *sent: Any) -> tuple[list, int | None]:
         """Returns items of an iterator of the program, and its number if there may be more. `sent`: for a generator."""
-        with self._one_call:
-            try:
-                reply = self._exchange({"i": number, "a": self._encode(list(sent)), "k": []})
-            except wire.NotPlain as error:
-                self._end("unsupported_test", f"the test sends {error}, which cannot leave it")
-            self._call, self._answer = "an iterator", ""
-            if "exc" in reply:
-                self._raise(*self._exception(reply), may_stop=bool(sent), reply=reply)
-            if "opaque" in reply:
-                self._answer = f"gave {str(reply['opaque'])[:100]}"
-                self.opaque()
-            try:
-                value = self._decode(reply.get("v"))
-            except wire.Broken as error:
-                self._lose("protocol", f"an iterator gave what is no value: {error}")
-            if type(value) is not RemoteIterator:
-                self._lose("protocol", "an iterator gave no items")
-            return value.taken()
+        value = self.ask({"i": number}, sent, {}, "an iterator")
+        if type(value) is Opaque:
+            self.opaque()
+        if type(value) is not RemoteIterator:
+            self._lose("protocol", "an iterator gave no items")
+        self._answer = ""
+        return value.taken()
 
     def opaque(self, why: str = "it is not plain data, and cannot be compared") -> NoReturn:
         """Ends the test because it compares a value that only the program could compare. Raises Ended."""

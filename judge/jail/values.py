@@ -61,10 +61,10 @@ def short(value: Any) -> str:
 class Uncompared:
     """A value that is not plain data: it can be used but not compared, since only the program knows what equals it."""
 
-    _program: Any  # the program as the examiner sees it
+    __program__: Any  # the program as the examiner sees it
 
     def _refuse(self, *_: Any) -> NoReturn:
-        self._program.opaque()
+        self.__program__.opaque()
 
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __bool__ = __hash__ = _refuse
 
@@ -76,8 +76,7 @@ class Opaque(Uncompared):
     """
 
     def __init__(self, program: Any, truth: bool | None, number: int | None = None):
-        for name, value in {"_program": program, "__program__": program, "_truth": truth, "_number": number}.items():
-            object.__setattr__(self, name, value)
+        self.__dict__.update(__program__=program, _truth=truth, _number=number)
 
     def __getattr__(self, name: str) -> Any:
         if self._number is None or name.startswith("__") or is_of_values(name):
@@ -108,14 +107,14 @@ class RemoteIterator(Uncompared):
     """An iterator that the program returned: its items are plain data, held here or fetched by its number."""
 
     def __init__(self, program: Any, items: list, number: int | None):
-        self._program, self._items, self._number = program, deque(items), number
+        self.__program__, self._items, self._number = program, deque(items), number
 
     def __iter__(self) -> Iterator:
         return self
 
     def __next__(self) -> Any:
         if not self._items and self._number is not None:
-            items, self._number = self._program.more(self._number)
+            items, self._number = self.__program__.more(self._number)
             self._items.extend(items)
         if not self._items:
             raise StopIteration
@@ -127,8 +126,8 @@ class RemoteIterator(Uncompared):
     def send(self, value: Any) -> Any:
         """Sends a value to the generator and returns the next item, as `generator.send` does."""
         if self._items or self._number is None:
-            self._program.opaque("it is no generator that waits for what is sent")
-        items, self._number = self._program.more(self._number, value)
+            self.__program__.opaque("it is no generator that waits for what is sent")
+        items, self._number = self.__program__.more(self._number, value)
         if not items:
             raise StopIteration
         return items[0]

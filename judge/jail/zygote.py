@@ -4,7 +4,6 @@ It is executed, never forked from the trainer: a fork of a process with gigabyte
 this process takes one. What the children may need is imported before they exist.
 """
 
-import _signal
 import _thread
 import contextlib
 import gc
@@ -30,7 +29,6 @@ WALL_FACTOR = 5  # wall seconds that count as one where `CoreClock` hardly moves
 LARGEST_CROWD = 128  # threads of one program, where all programs share one limit
 LAST_PID = 1000  # before a program's, where its numbers are its own
 GLANCE = 0.05  # seconds between two counts of these threads
-_SIGCHLD, _SIG_DFL = int(signal.SIGCHLD), int(signal.SIG_DFL)  # without the enum that `signal.signal` works on
 
 # Loaded beforehand: a module listed here costs every program a little, an unlisted one costs its importer far more.
 COMMON = """
@@ -65,12 +63,11 @@ class Zygote:
         for name in settings["modules"]:
             importlib.import_module(name)
         sys.path[:] = path
-        files = settings["readable"], settings["listed"]
-        self._ruleset = kernel.landlock_ruleset(*files) if settings["landlock"] else None
-        self._filter = None
+        self._kept, self._filter = folders, None  # kept: descriptors
         if settings["seccomp"]:
+            self._ruleset = kernel.landlock_ruleset(settings["readable"], settings["listed"])
+            self._kept.append(self._ruleset)
             self._filter = kernel.SeccompFilter(kernel.seccomp_filter())
-        self._kept = [*folders, *([] if self._ruleset is None else [self._ruleset])]
         self._user = settings["user"]
         self._drops_user = os.geteuid() == 0 and kernel.can_become(self._user)
         os.chdir("/")
@@ -82,9 +79,7 @@ class Zygote:
         self._processes = settings["threads"] + (0 if own_limit else settings["others"])
         self._wall_factor = settings["wall_factor"]
         kernel.set_common_limits()
-        self._wakes, wakes = os.pipe()
-        os.set_blocking(self._wakes, False)
-        os.set_blocking(wakes, False)
+        self._wakes, wakes = os.pipe2(os.O_NONBLOCK)
         signal.set_wakeup_fd(wakes)
         signal.signal(signal.SIGCHLD, lambda *_: None)  # only so that the pipe above is written to
         self._last_pid = kernel.own_processes() if settings["namespace"] else None
@@ -160,7 +155,6 @@ class Zygote:
         os.chdir("/")
         os.setsid()
         signal.set_wakeup_fd(-1)
-        _signal.signal(_SIGCHLD, _SIG_DFL)
         if self._drops_user:
             kernel.become(self._user)
         kernel.hide_memory()  # a change of user may have undone it
@@ -171,10 +165,9 @@ class Zygote:
         random.seed(seed)
         if "numpy" in sys.modules:
             sys.modules["numpy"].random.seed(seed % (1 << 32))
-        if self._ruleset is not None:
+        if self._filter is not None:
             kernel.enter_landlock(self._ruleset)
             os.close(self._ruleset)
-        if self._filter is not None:
             self._filter.enter()
 
     def _watch(self, children: "dict[str, Child]", limit: float, begun: int) -> dict:
@@ -212,7 +205,7 @@ class Zygote:
         program.reap(wait=True)
         self._drain()
         return {
-            "ended": {role: child.status for role, child in children.items()},
+            "ended": program.status,
             "seconds": round(seconds, 6),
             "cpu": program.cpu_seconds,
             "memory": program.peak_bytes,

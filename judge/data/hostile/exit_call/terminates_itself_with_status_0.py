@@ -1,4 +1,4 @@
-# expected: ENDED
+# expected: exception
 import os, signal
 signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
 

@@ -1,4 +1,4 @@
-# expected: ENDED
+# expected: ENDED timeout
 import os, signal
 for number in range(1, 65):
     try:
