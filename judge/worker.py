@@ -137,7 +137,10 @@ class Worker:
 
     def judge(self, program: Program) -> ProgramVerdict:
         """Returns the verdict on a program. Raises WorkerLost."""
-        return self._judge_scripts(program) if program.stdio else self._judge_tests(program)
+        source, mistake = _sendable(program.source)
+        if mistake:
+            return self._same("load_error", mistake, program)
+        return self._judge_scripts(program, source) if program.stdio else self._judge_tests(program, source)
 
     def run(self, program: Program, stdin: str = "", most_output: int = MOST_OUTPUT) -> ProgramRun:
         """Runs a program as a script; `most_output`: bytes of standard output. Raises WorkerLost."""
@@ -149,7 +152,7 @@ class Worker:
     def is_healthy(self) -> bool:
         """True if a correct program is judged correct."""
         try:
-            return self._judge_tests(_RIGHT, may_ask=False).passed
+            return self._judge_tests(_RIGHT, _sendable(_RIGHT.source)[0], may_ask=False).passed
         except WorkerLost:
             return False
 
@@ -166,10 +169,7 @@ class Worker:
         self._process.kill()
         self._process.wait()
 
-    def _judge_tests(self, program: Program, may_ask: bool = True) -> ProgramVerdict:
-        source, mistake = _sendable(program.source)
-        if mistake:
-            return self._same("load_error", mistake, program)
+    def _judge_tests(self, program: Program, source: bytes, may_ask: bool = True) -> ProgramVerdict:
         exam = wire.frame(
             {
                 "tests": program.tests,
@@ -188,8 +188,7 @@ class Worker:
             raise WorkerLost("no verdict")
         if verdicts is None:
             verdicts = [CaseVerdict("died", "the program took the tests down with it")] * len(program.tests)
-        why = _limit_reached(report, program) or _killed_by(report)
-        if why:
+        if why := _cut_short(report, program):
             verdicts = [CaseVerdict(*why) if test.verdict == "died" else test for test in verdicts]
         return self._judged(verdicts, program, report["seconds"], report["memory"], report["crowd"])
 
@@ -201,10 +200,7 @@ class Worker:
         starved = failed and self.shares_threads and not crowd and bool(_THREADS.search(texts))
         return ProgramVerdict(tuple(tests), self.rung.name, seconds, memory, starved)
 
-    def _judge_scripts(self, program: Program) -> ProgramVerdict:
-        source, mistake = _sendable(program.source)
-        if mistake:
-            return self._same("load_error", mistake, program)
+    def _judge_scripts(self, program: Program, source: bytes) -> ProgramVerdict:
         verdicts: list[CaseVerdict] = []
         seconds, memory, lost = 0.0, 0, None
         for stdin, expected in program.stdio:
@@ -376,35 +372,27 @@ def _verdicts(answer: bytes, count: int) -> list[CaseVerdict] | None:
     return verdicts if len(verdicts) == count else None
 
 
-def _limit_reached(report: dict, program: Program) -> tuple[str, str] | None:
-    """Returns verdict and detail if the program had too many threads, or the zygote or the kernel timed it out."""
+def _cut_short(report: dict, program: Program) -> tuple[str, str] | None:
+    """Returns verdict and detail if the program had too many threads, took too long, or was ended by a signal."""
     ended = report["ended"]
-    by_kernel = os.WIFSIGNALED(ended) and os.WTERMSIG(ended) in (signal.SIGXCPU, signal.SIGKILL)
+    number = os.WTERMSIG(ended) if os.WIFSIGNALED(ended) else 0
     if report["crowd"]:
         return "memory", f"more than {zygote.LARGEST_CROWD} threads"
-    if report["overdue"] or (by_kernel and report["cpu"] >= program.timeout_s):
+    by_kernel = number in (signal.SIGXCPU, signal.SIGKILL) and report["cpu"] >= program.timeout_s
+    if report["overdue"] or by_kernel:
         return "timeout", f"no end after {program.timeout_s:g} s"
-    return None
-
-
-def _killed_by(report: dict) -> tuple[str, str] | None:
-    """Returns verdict and detail if a signal other than SIGKILL ended the program, else None."""
-    ended = report["ended"]
-    if os.WIFSIGNALED(ended) and os.WTERMSIG(ended) != signal.SIGKILL:  # which ends programs that wait for calls
-        number = os.WTERMSIG(ended)
+    if number not in (0, signal.SIGKILL):  # which ends programs that wait for calls
         return "died", f"the program was ended by signal {number} ({signal.strsignal(number)})"
     return None
 
 
 def _ending(report: dict, stderr: bytes, program: Program) -> str:
-    ended = report["ended"]
-    reached = _limit_reached(report, program)
-    if reached:
-        return reached[0]
-    if not os.WIFEXITED(ended):
-        return "died"
-    if ended == 0:
+    if cut := _cut_short(report, program):
+        return cut[0]
+    if report["ended"] == 0:
         return "finished"
+    if not os.WIFEXITED(report["ended"]):
+        return "died"
     last_line = stderr.rstrip().rpartition(b"\n")[2]
     if last_line.startswith(b"MemoryError"):
         return "memory"

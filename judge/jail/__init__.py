@@ -12,13 +12,13 @@ zygote      forks both for each program, keeps the time, kills
 probes      what a program must not be able to do, tried before it is trusted
 
 **The protocol.** The owner, a thread of the trainer, executes a zygote: a bare interpreter with an empty environment
-and one socket. For each program it sends one job with pipes, and the zygote forks two children into a jail:
+and one socket. For each program it sends one job with files, and the zygote forks two children into a jail:
 
-    owner --- socket: job + pipes ---> zygote --- forks ---> candidate: executes the program
+    owner --- socket: job + files ---> zygote --- forks ---> candidate: executes the program
       |                                                        ^    |
       |                                                  calls |    | answers, plain data
       |                                                        |    v
-      '--- pipe: the tests -----------------------------> examiner: executes the tests
+      '--- file: the tests -----------------------------> examiner: executes the tests
       <--- pipe: one frame of verdicts --------------------'
 
 A verdict is made where no byte of the program has run. The candidate never receives a test, an expected value or the
@@ -27,8 +27,9 @@ test. Everything that comes from it is data to be refused: no pickle, no shared 
 
 Frames: 4 bytes of length, little endian, then a JSON object in ASCII.
 
-    owner -> zygote        {"mode": "tests", "cpu": seconds, "memory": bytes, "seed": n, "stateful": bool} with three
-                           pipes: program, tests, verdict; in mode "script" four: program and the standard streams
+    owner -> zygote        {"mode": "tests", "cpu": seconds, "memory": bytes, "seed": n, "stateful": bool} with the
+                           program, the tests, pipes of calls, answers and the verdict; in mode "script" with the
+                           program and the standard streams
     owner -> candidate     {"source": text}
     owner -> examiner      {"tests": [text], "entry_points": [name], "setup_code": text, "stateful": bool}
     candidate -> examiner  {"id": "load", "errors": {name: [class names of the MRO]}} once the program's top level has

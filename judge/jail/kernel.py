@@ -295,13 +295,8 @@ def landlock_ruleset(readable: Iterable[str], listed: Iterable[str] = ()) -> int
 
 def enter_landlock(ruleset: int) -> None:
     """Restricts this process to the ruleset. Raises OSError."""
-    no_new_privileges()
+    _prctl(_PR_SET_NO_NEW_PRIVS, 1)  # which the kernel requires before any filter
     _checked(_libc.syscall(_RESTRICT_SELF, ruleset, 0), "landlock_restrict_self")
-
-
-def no_new_privileges() -> None:
-    """Keeps executed programs from gaining privileges; the kernel requires this before any filter."""
-    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
 
 
 # --- seccomp ---
@@ -422,5 +417,5 @@ class SeccompFilter:
 
     def enter(self) -> None:
         """Installs it in this process. Raises OSError."""
-        no_new_privileges()
+        _prctl(_PR_SET_NO_NEW_PRIVS, 1)
         _prctl(_PR_SET_SECCOMP, 2, self._address)

@@ -90,22 +90,20 @@ class Zygote:
     def serve(self) -> None:
         """Serves jobs until the owner's end is closed, then raises EOFError or ConnectionError."""
         while True:
-            job, fds = self._receive()
+            data, fds, _, _ = socket.recv_fds(self._owner, 1 << 16, 8)
+            if not data:
+                raise EOFError
+            job = wire.unframed(data[4:])
             begun, begins = os.pipe()  # closed by the program once it is set up, before its first byte runs
             if self._last_pid is not None:
                 os.pwrite(self._last_pid, b"%d" % LAST_PID, 0)  # all programs and their threads get the same numbers
             made = self._scripted if job["mode"] == "script" else self._examined
             children = made(job, fds, begins)
-            os.close(begins)
+            for fd in (begins, *fds):
+                os.close(fd)
             report = self._watch(children, job["cpu"], begun)
             os.close(begun)
             wire.write_frame(self._owner.fileno(), report)
-
-    def _receive(self) -> tuple[dict, list[int]]:
-        data, fds, _, _ = socket.recv_fds(self._owner, 1 << 16, 8)
-        if not data:
-            raise EOFError
-        return wire.unframed(data[4:]), fds
 
     def _examined(self, job: dict, fds: list[int], begins: int) -> "dict[str, Child]":
         program, tests, requests_out, requests_in, replies_out, replies_in, verdict = fds
@@ -117,15 +115,12 @@ class Zygote:
             "program": self._forked(job, answers, nothing[:1] * 3, candidate.answer_calls, job["stateful"]),
             "examiner": self._forked(job, exam, nothing[1:] * 3, examiner.examine, more_memory=EXAMINER_MEMORY),
         }
-        for fd in (*fds, *nothing):
+        for fd in nothing:
             os.close(fd)
         return children
 
     def _scripted(self, job: dict, fds: list[int], begins: int) -> "dict[str, Child]":
-        child = self._forked(job, (fds[0], begins), fds[1:], candidate.run_script)
-        for fd in fds:
-            os.close(fd)
-        return {"program": child}
+        return {"program": self._forked(job, (fds[0], begins), fds[1:], candidate.run_script)}
 
     def _forked(
         self, job: dict, keep: tuple[int, ...], standard: list[int], work: Callable, *more: bool, more_memory: int = 0
