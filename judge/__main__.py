@@ -81,7 +81,6 @@ def main() -> int:
     options.add_argument(
         "--every", type=int, metavar="N", help="with --benchmark: each N-th program (default: 20, or 1 with --only)"
     )
-    options.add_argument("--json", action="store_true", help="with --benchmark: the counts as a last line of JSON")
     options.add_argument("--tests", type=Path, metavar="FILE", help="asserts, functions test_..., unittest or pytest")
     options.add_argument("--stateful", action="store_true", help="tests use objects that the program returns")
     options.add_argument("--stdin", type=Path, metavar="FILE", help="run it as a script with this input")
@@ -110,7 +109,7 @@ def main() -> int:
         return show_self_test(args.rung, args.allow_unsafe)
     if args.benchmark:
         every = (1 if args.only else 20) if args.every is None else max(1, args.every)
-        return show_benchmark(args.benchmark, args.texts, args.only, every, args.allow_unsafe, args.json)
+        return show_benchmark(args.benchmark, args.texts, args.only, every, args.allow_unsafe)
     program = Program(_text(args.program), timeout_s=args.timeout, memory_mb=args.memory)
     with Sandbox(1, allow_unsafe=args.allow_unsafe, numpy=args.numpy, rung=args.rung) as sandbox:
         if args.tests is None:

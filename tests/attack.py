@@ -21,10 +21,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from judge.corpus import attacks, controls, placed
+from judge.corpus import Case, attacks, controls, placed
 from judge.isolation import try_rungs
 from judge.launch import WorkerLost
-from judge.worker import Program, Worker
+from judge.worker import Worker
 
 ATTACKS, CONTROLS = attacks(), controls()
 SECRET = "REMATCH_SECRET_OF_THE_TRAINER"
@@ -79,9 +79,7 @@ def attack(rung, home: Path, workers: int, only: str, limit: float = LIMIT, ever
     canary.chmod(0o666)
     before = things_of_this_machine(home)
     findings = Findings(rung.name)
-    named = [(f"{attack.kind}/{attack.name}", attack) for attack in ATTACKS]
-    waiting = [(name, what) for name, what in named if only in name][::every]
-    waiting = [*waiting, *((f"control/{control.name}", control) for control in CONTROLS)][::-1]
+    waiting = [*[case for case in ATTACKS if only in str(case)][::every], *CONTROLS][::-1]
     planned = len(waiting)
     lock = threading.Lock()
     started = time.monotonic()
@@ -92,12 +90,11 @@ def attack(rung, home: Path, workers: int, only: str, limit: float = LIMIT, ever
             with lock:
                 if not waiting:
                     break
-                name, what = waiting.pop()
-            source = placed(what.source, home, canary, SECRET)
+                what = waiting.pop()
+            program = what.program(source=placed(what.source, home, canary, SECRET), timeout_s=limit)
             began = time.monotonic()
             try:
-                settings = {"entry_points": ("add",), "timeout_s": limit} | what.settings
-                verdict = worker.judge(Program(source, what.tests, **settings))
+                verdict = worker.judge(program)
                 names = [test.verdict for test in verdict.tests]
                 lost = ""
             except WorkerLost as error:
@@ -105,13 +102,13 @@ def attack(rung, home: Path, workers: int, only: str, limit: float = LIMIT, ever
             took = time.monotonic() - began
             if lost or not worker.is_healthy():
                 with lock:
-                    findings.faults.append(f"{name}: {lost or 'unfit for the next program'}")
+                    findings.faults.append(f"{what}: {lost or 'unfit for the next program'}")
                 worker.close()
                 worker = Worker(rung)
             with lock:
-                record(findings, name, what, names, took, limit)
+                record(findings, what, names, took, limit)
                 if not canary.exists() or canary.read_text() != "alive":
-                    findings.left.append(f"{name}: the canary is changed")
+                    findings.left.append(f"{what}: the canary is changed")
                     canary.write_text("alive")
         worker.close()
 
@@ -126,24 +123,22 @@ def attack(rung, home: Path, workers: int, only: str, limit: float = LIMIT, ever
     return findings
 
 
-def record(findings: Findings, name: str, what, names: list[str], took: float, limit: float) -> None:
+def record(findings: Findings, what: Case, names: list[str], took: float, limit: float) -> None:
     """One program's outcome."""
     findings.judged += 1
-    if name.startswith("control/"):
-        if tuple(names) != what.expected_verdicts:
-            findings.controls.append(f"{name}: {' '.join(names)}, expected {' '.join(what.expected_verdicts)}")
+    if what.kind == "control":
+        if tuple(names) != what.due:
+            findings.controls.append(f"{what}: {' '.join(names)}, expected {' '.join(what.due)}")
         return
     findings.attacks += 1
     findings.by_kind[what.kind].update([names[0] if len(set(names)) == 1 else "/".join(dict.fromkeys(names))])
     findings.slowest = max(findings.slowest, took)
     if "pass" in names:
-        findings.forged.append(f"{name}: {' '.join(names)}")
-    elif not set(names) <= what.expected:
-        findings.unexpected.append(
-            f"{name}: {' '.join(dict.fromkeys(names))}, foreseen {' '.join(sorted(what.expected))}"
-        )
+        findings.forged.append(f"{what}: {' '.join(names)}")
+    elif not set(names) <= set(what.due):
+        findings.unexpected.append(f"{what}: {' '.join(dict.fromkeys(names))}, foreseen {' '.join(what.due)}")
     if took > limit + 0.5:
-        findings.late.append(f"{name}: {took:.2f} s")
+        findings.late.append(f"{what}: {took:.2f} s")
 
 
 def things_of_this_machine(home: Path) -> set[str]:

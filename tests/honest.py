@@ -13,19 +13,19 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from judge.corpus import Right, right_programs
+from judge.corpus import Case, right_programs
 from judge.isolation import try_rungs
 from judge.pool import Sandbox
 from judge.worker import ProgramVerdict
 
 
-def unexpected(each: Right, verdict: ProgramVerdict) -> str:
+def unexpected(case: Case, verdict: ProgramVerdict) -> str:
     """What is odd about a verdict, "" where it is due."""
     names = {test.verdict for test in verdict.tests}
-    if names == {each.due}:
+    if names == set(case.due):
         return ""
-    odd = next(test for test in verdict.tests if test.verdict != each.due) if names else None
-    return f"{each.name}: {odd.verdict}, {odd.detail}" if odd else f"{each.name}: no test"
+    odd = next(test for test in verdict.tests if test.verdict not in case.due) if names else None
+    return f"{case}: {odd.verdict}, {odd.detail}" if odd else f"{case}: no test"
 
 
 def main() -> int:
@@ -36,12 +36,12 @@ def main() -> int:
     options.add_argument("--only", default="", help="programs whose name contains this")
     args = options.parse_args()
     rung = try_rungs(args.rung)[-1].rung
-    chosen = [case for case in right_programs() if args.only in case.name]
+    chosen = [case for case in right_programs() if args.only in str(case)]
     with contextlib.closing(Sandbox(args.workers, rung=rung.name, numpy=True)) as sandbox:
-        verdicts = sandbox.judge([case.program for case in chosen])
-    odd = [text for each, verdict in zip(chosen, verdicts, strict=True) if (text := unexpected(each, verdict))]
+        verdicts = sandbox.judge([case.program() for case in chosen])
+    odd = [text for case, verdict in zip(chosen, verdicts, strict=True) if (text := unexpected(case, verdict))]
     print("\n".join(odd))
-    refused = sum(case.due != "pass" for case in chosen)
+    refused = sum(case.due != ("pass",) for case in chosen)
     print(f"{rung.name}: {len(chosen)} programs, {refused} of them known to be refused, {len(odd)} odd")
     return int(bool(odd))
 

@@ -85,7 +85,7 @@ def test_no_hostile_program_is_paid_at_any_door(door, tmp_path, monkeypatch, cap
     lost = []
     for control in controls():
         share = DOORS[door](control.source, control.tests, control.settings, tmp_path, monkeypatch, capsys)
-        due = fmean(verdict == "pass" for verdict in control.expected_verdicts)
+        due = fmean(verdict == "pass" for verdict in control.due)
         assert share in (None, due if door not in ("feedback", "lm-eval") else float(due == 1)), control.name
         lost += [control.name] * (share is None)
     assert len(lost) <= 2, lost  # an assert in a finalizer or a thread is a test of its piece, and of no line of a text
@@ -334,7 +334,7 @@ def test_a_program_does_not_turn_its_0_into_no_score(program, tests):
 @pytest.mark.parametrize("is_text", [False, True], ids=["list", "text"])
 def test_right_programs_score_1_or_have_no_score(is_text):
     """With entry points declared they score 1; without, a test must not use two names that nothing defines."""
-    rows = [case.program for case in right_programs() if case.program.tests and not case.refused]
+    rows = [case.program() for case in right_programs() if case.tests and case.due == ("pass",)]
     texts = [f"```python\n{row.source}\n```" for row in rows]
     tests = [[row.setup_code, *row.tests] for row in rows]
     given = ["\n".join(each) for each in tests] if is_text else tests

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -69,10 +70,13 @@ def test_the_package_has_all_of_the_corpus(installed):
 
 
 def test_the_package_passes_a_part_of_its_own_benchmark(installed):
-    done = alone(installed, "-m", "judge", "--benchmark", "--every", "200", "--json", "--allow-unsafe")
-    counts = json.loads(done.stdout.splitlines()[-1])
-    assert (counts["paid"], counts["right refused"], counts["no score"]) == (0, 0, 0), done.stdout
-    assert done.returncode == 0 and counts["attacks"] > 4 and counts["right"] > 30
+    done = alone(installed, "-m", "judge", "--benchmark", "--every", "200", "--allow-unsafe")
+    counts = re.fullmatch(
+        r"(\d+) that deserve nothing: 0 paid, 0 without a score, 0 did harm; (\d+) right: 0 refused; 0 not asked",
+        done.stdout.strip(),
+    )
+    assert counts and done.returncode == 0, done.stdout
+    assert int(counts[1]) > 4 and int(counts[2]) > 30
 
 
 # --- adapters ---
@@ -215,9 +219,10 @@ def test_a_judge_that_cannot_be_asked_is_not_blamed(naive, caged):
 
 
 def test_a_judge_of_texts_is_asked_about_gaming_and_honest_ones(naive):
-    counts = summary(list(try_texts(imported("naive:lenient"))))
+    trials = list(try_texts(imported("naive:lenient")))
+    counts = summary(trials)
     assert counts["attacks"] > 600 and 0 < counts["paid"] < counts["attacks"]
-    assert counts["right by kind"]["boxed"][0] > 20
+    assert sum(trial.kind == "boxed" for trial in trials) > 20
 
 
 def test_texts_need_a_judge_of_texts(monkeypatch, capsys):

@@ -20,8 +20,8 @@ import tempfile
 import textwrap
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import honest
 import pytest
@@ -435,14 +435,14 @@ def test_attributes_may_be_private_and_are_never_those_of_the_judge(names):
 
 def test_nothing_computed_from_an_object_stands_in_for_a_value(protected):
     chosen = [attack for attack in attacks() if attack.kind == "computed"][:: fewer(1, 4)]
-    programs = [Program(case.source, case.tests, timeout_s=10.0, **case.settings) for case in chosen]
+    programs = [case.program(timeout_s=10.0) for case in chosen]
     passed = zip(chosen, protected.judge(programs), strict=True)
     assert len(chosen) >= fewer(1000, 250) and not [each.name for each, verdict in passed if verdict.pass_rate]
 
 
 def test_classes_are_tested_as_models_test_them(sandbox):
-    chosen = [case for case in RIGHT if case.name.startswith(("classes/", "structures/", "modern/"))]
-    verdicts = sandbox.judge([case.program for case in chosen])
+    chosen = [case for case in RIGHT if case.kind in ("classes", "structures", "modern")]
+    verdicts = sandbox.judge([case.program() for case in chosen])
     assert len(chosen) >= 100
     assert not [*filter(None, map(honest.unexpected, chosen, verdicts))]
 
@@ -1730,10 +1730,7 @@ def test_a_judge_that_refuses_everything_has_shown_nothing(protected, monkeypatc
     monkeypatch.syspath_prepend(str(ROOT / "tests"))
     import attack
 
-    unfair = [
-        SimpleNamespace(**{**vars(control), "source": "refused(", "expected_verdicts": ("pass",) * 3})
-        for control in controls()
-    ]
+    unfair = [replace(control, source="refused(", due=("pass",) * 3) for control in controls()]
     monkeypatch.setattr(attack, "CONTROLS", tuple(unfair))
     findings = attack.attack(protected.rung, tmp_path, 1, "control/")
     attack.show(findings)
@@ -1750,7 +1747,7 @@ def test_nobody_else_is_forged_or_reached_either(protected, for_nobody):
 
 def test_most_right_programs_of_the_corpus_are_judged_right():
     assert len(RIGHT) >= 350
-    assert sum(case.due != "pass" for case in RIGHT) <= 0.02 * len(RIGHT)
+    assert sum(case.due != ("pass",) for case in RIGHT) <= 0.02 * len(RIGHT)
 
 
 @pytest.mark.parametrize("rung", [R4, R3], ids=["R4", "R3"])
@@ -1760,7 +1757,7 @@ def test_right_programs_are_judged_right(why_not, rung):
         pytest.skip(f"{rung.name} does not hold here: {why_not(rung)}")
     chosen = RIGHT if WHOLE else RIGHT[RUNGS.index(rung) :: 12]
     with Sandbox(2, rung=rung.name, numpy=True) as running:
-        verdicts = running.judge([case.program for case in chosen])
+        verdicts = running.judge([case.program() for case in chosen])
     odd = [honest.unexpected(each, verdict) for each, verdict in zip(chosen, verdicts, strict=True)]
     assert not list(filter(None, odd))
 

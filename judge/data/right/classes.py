@@ -1,4 +1,5 @@
-# === stack_private_list | stateful
+# === stack_private_list
+# settings: {"stateful": True}
 class Stack:
     def __init__(self):
         self._items = []
@@ -31,7 +32,8 @@ try:
     assert False, "expected IndexError"
 except IndexError as e:
     assert str(e) == "pop from empty stack"
-# === queue_two_stacks | stateful
+# === queue_two_stacks
+# settings: {"stateful": True}
 class MyQueue:
     def __init__(self):
         self.in_stack, self.out_stack = [], []
@@ -63,7 +65,8 @@ try:
 except IndexError:
     raised = True
 assert raised
-# === circular_queue | stateful
+# === circular_queue
+# settings: {"stateful": True}
 class CircularQueue:
     def __init__(self, k):
         self.buf = [None] * k
@@ -92,7 +95,8 @@ assert q.is_full()
 assert q.dequeue() == 1
 assert q.enqueue(3) and q.buf == [3, 2]
 assert q.count == 2
-# === bank_account_own_error | stateful
+# === bank_account_own_error
+# settings: {"stateful": True}
 class InsufficientFundsError(Exception):
     def __init__(self, balance, amount):
         super().__init__(f"Insufficient funds: balance {balance}, requested {amount}")
@@ -134,7 +138,8 @@ try:
     assert False
 except AttributeError:
     pass
-# === bank_transfer | stateful
+# === bank_transfer
+# settings: {"stateful": True}
 class Account:
     def __init__(self, number, balance):
         self.number, self.balance, self.history = number, balance, []
@@ -166,7 +171,8 @@ assert not bank.transfer("B", "A", 500)
 assert bank.total() == 100
 assert bank.accounts["B"].history == [("in", 40)]
 assert bank.accounts["A"] is a
-# === matrix_ops | stateful
+# === matrix_ops
+# settings: {"stateful": True}
 class Matrix:
     def __init__(self, rows):
         self.rows = [list(row) for row in rows]
@@ -213,7 +219,8 @@ try:
     assert False
 except ValueError as e:
     assert "shapes" in str(e)
-# === singly_linked_list | stateful
+# === singly_linked_list
+# settings: {"stateful": True}
 class Node:
     def __init__(self, data):
         self.data = data
@@ -287,7 +294,8 @@ while node is not None:
     seen.append(node.data)
     node = node.next
 assert seen == ["c", "b", "a"]
-# === doubly_linked_list | stateful
+# === doubly_linked_list
+# settings: {"stateful": True}
 class DNode:
     def __init__(self, value, prev=None, next=None):
         self.value, self.prev, self.next = value, prev, next
@@ -331,7 +339,8 @@ d.remove(middle)
 assert list(d) == [1, 3]
 assert d.tail.prev is d.head and d.head.next is d.tail
 assert d.head.prev is None
-# === lru_cache_nodes | stateful
+# === lru_cache_nodes
+# settings: {"stateful": True}
 class LRUCache:
     class _Node:
         def __init__(self, key=0, value=0):
@@ -382,7 +391,8 @@ try:
     assert False
 except ValueError:
     assert True
-# === lru_cache_hits | stateful
+# === lru_cache_hits
+# settings: {"stateful": True}
 from collections import OrderedDict
 class Cache:
     def __init__(self, size):
@@ -422,7 +432,8 @@ try:
 except KeyError:
     pass
 assert c.hits == 1 and c.misses == 1
-# === fibonacci_iterator | stateful
+# === fibonacci_iterator
+# settings: {"stateful": True}
 class Fibonacci:
     def __init__(self, limit):
         self.limit = limit
@@ -449,7 +460,8 @@ try:
     assert False
 except StopIteration:
     pass
-# === endless_iterator | stateful
+# === endless_iterator
+# settings: {"stateful": True}
 class Primes:
     def __iter__(self):
         n = 2
@@ -463,7 +475,8 @@ assert list(islice(Primes(), 5)) == [2, 3, 5, 7, 11]
 assert list(takewhile(lambda p: p < 10, Primes())) == [2, 3, 5, 7]
 it = iter(Primes())
 assert [next(it) for _ in range(3)] == [2, 3, 5]
-# === peekable | stateful
+# === peekable
+# settings: {"stateful": True}
 class Peekable:
     def __init__(self, items):
         self._it, self._held = iter(items), []
@@ -485,7 +498,8 @@ assert next(p) == 1
 assert p.peek() == 2
 assert list(p) == [2, 3]
 assert p.peek("done") == "done"
-# === timer_context | stateful
+# === timer_context
+# settings: {"stateful": True}
 class Managed:
     events = []
     def __init__(self, name):
@@ -511,7 +525,8 @@ try:
     assert False
 except KeyError as e:
     assert e.args == ("passed on",)
-# === transaction_context | stateful
+# === transaction_context
+# settings: {"stateful": True}
 class Store:
     def __init__(self):
         self.data = {}
@@ -537,7 +552,8 @@ try:
 except RuntimeError:
     pass
 assert s.data == {"a": 1}
-# === contextlib_generator | stateful entry_points=tag,Log
+# === contextlib_generator
+# settings: {"stateful": True, "entry_points": ("tag", "Log")}
 from contextlib import contextmanager
 class Log:
     lines = []
@@ -554,7 +570,8 @@ with tag("b", log) as t:
     assert t == "B"
     log.add("text")
 assert log.lines == ["<b>", "text", "</b>"]
-# === dataclass_point | stateful
+# === dataclass_point
+# settings: {"stateful": True}
 from dataclasses import dataclass
 @dataclass
 class Point:
@@ -571,7 +588,8 @@ assert repr(p) == "Point(x=3, y=4)"
 assert Point(1, 2) == Point(1, 2)
 assert Point(1, 2) != Point(2, 1)
 assert Point(5) == Point(5, 0.0)
-# === dataclass_order | stateful
+# === dataclass_order
+# settings: {"stateful": True}
 from dataclasses import dataclass, field
 @dataclass(order=True)
 class Task:
@@ -594,7 +612,8 @@ heap = []
 for t in (Task(5, "low"), Task(1, "high")):
     heapq.heappush(heap, t)
 assert heapq.heappop(heap).name == "high"
-# === dataclass_frozen | stateful
+# === dataclass_frozen
+# settings: {"stateful": True}
 from dataclasses import dataclass, replace
 @dataclass(frozen=True)
 class Config:
@@ -613,7 +632,8 @@ except Exception as e:
     assert type(e).__name__ == "FrozenInstanceError"
 assert hash(Config()) == hash(Config("localhost", 8080))
 assert Config().with_port(1) == Config(port=1)
-# === dataclass_post_init | stateful
+# === dataclass_post_init
+# settings: {"stateful": True}
 from dataclasses import dataclass, asdict
 @dataclass
 class Rectangle:
@@ -641,7 +661,8 @@ for bad in ((0, 1), (1, -1)):
         assert "positive" in str(e)
     else:
         assert False, bad
-# === inventory_errors | stateful
+# === inventory_errors
+# settings: {"stateful": True}
 class OutOfStock(Exception):
     pass
 class UnknownItem(KeyError):
@@ -682,7 +703,8 @@ except UnknownItem as e:
     assert e.args[0] == "pear"
 else:
     assert False
-# === error_hierarchy | stateful
+# === error_hierarchy
+# settings: {"stateful": True}
 class AppError(Exception):
     code = 500
 class NotFound(AppError):
@@ -712,7 +734,8 @@ except Forbidden:
     assert False
 except NotFound as e:
     assert e.args == ("/x",)
-# === validation_error | stateful
+# === validation_error
+# settings: {"stateful": True}
 class ValidationError(ValueError):
     def __init__(self, field, message):
         super().__init__(message)
@@ -739,7 +762,8 @@ try:
     assert False
 except ValueError as e:
     assert e.field == "age" and str(e) == "out of range"
-# === temperature_static_and_class_methods | stateful
+# === temperature_static_and_class_methods
+# settings: {"stateful": True}
 class Temperature:
     ABSOLUTE_ZERO = -273.15
     count = 0
@@ -780,7 +804,8 @@ try:
     assert False
 except ValueError:
     pass
-# === instance_counter | stateful
+# === instance_counter
+# settings: {"stateful": True}
 class Employee:
     _count = 0
     raise_amount = 1.5
@@ -809,7 +834,8 @@ assert Employee.get_count() == 1
 e2 = Employee.from_string("Bob-Ray-70")
 assert e2.first == "Bob" and e2.pay == 70
 assert Employee.get_count() == 2
-# === date_parse | stateful
+# === date_parse
+# settings: {"stateful": True}
 class SimpleDate:
     def __init__(self, year, month, day):
         if not self.is_valid(year, month, day):
@@ -838,7 +864,8 @@ try:
     assert False
 except ValueError as e:
     assert str(e) == "invalid date: 2020-0-1"
-# === vector_2d | stateful
+# === vector_2d
+# settings: {"stateful": True}
 import math
 class Vector2D:
     def __init__(self, x, y):
@@ -866,7 +893,8 @@ assert 3 * Vector2D(1, 2) == Vector2D(3, 6)
 assert -Vector2D(1, -2) == Vector2D(-1, 2)
 # --- test
 assert repr(Vector2D(1, 2)) == "Vector2D(1, 2)"
-# === fraction_own | stateful
+# === fraction_own
+# settings: {"stateful": True}
 from math import gcd
 class Fraction:
     def __init__(self, num, den=1):
@@ -897,7 +925,8 @@ try:
     assert False
 except ZeroDivisionError:
     pass
-# === money_currency | stateful
+# === money_currency
+# settings: {"stateful": True}
 class CurrencyMismatch(Exception):
     pass
 class Money:
@@ -932,7 +961,8 @@ except CurrencyMismatch as e:
 assert Money(1) < Money(2)
 assert Money(1) != Money(1, "EUR")
 assert len({Money(1), Money(1), Money(2)}) == 2
-# === polynomial | stateful
+# === polynomial
+# settings: {"stateful": True}
 class Polynomial:
     def __init__(self, *coefficients):
         self.coefficients = list(coefficients)
@@ -961,7 +991,8 @@ assert str(p) == "1x^0 + 2x^1 + 3x^2"
 q = Polynomial(1, 2) + Polynomial(0, 0, 4)
 assert q.coefficients == [1, 2, 4]
 assert q == Polynomial(1, 2, 4)
-# === card_ordering | stateful
+# === card_ordering
+# settings: {"stateful": True}
 from functools import total_ordering
 @total_ordering
 class Card:
@@ -979,7 +1010,8 @@ assert repr(max(cards)) == "Ad"
 assert Card("3", "h") < Card("4", "h")
 assert Card("A", "h") > Card("K", "h")
 assert Card("3", "h") <= Card("4", "d")
-# === deck_of_cards | stateful
+# === deck_of_cards
+# settings: {"stateful": True}
 import random
 class Deck:
     def __init__(self):

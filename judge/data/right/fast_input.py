@@ -337,7 +337,7 @@ print(*values)
 1 2 3 4
 # --- stdout
 1 3 6 10
-# === numbers_by_numpy | numpy
+# === numbers_by_numpy
 import sys
 import numpy as np
 data = np.array(sys.stdin.buffer.read().split(), dtype=np.int64)
@@ -346,7 +346,7 @@ print(int(data[1:].cumsum().max()), data.dtype)
 3 5 -2 4
 # --- stdout
 7 int64
-# === loadtxt_of_stdin | numpy
+# === loadtxt_of_stdin
 import sys
 import numpy as np
 matrix = np.loadtxt(sys.stdin, dtype=int)

@@ -380,7 +380,8 @@ def running(values):
     return a.tolist()
 # --- test
 assert pack(258) == "02010000" and running([1, 2, 3]) == [1, 3, 6]
-# === temp_files | refused=exception
+# === temp_files
+# expected: exception
 import tempfile
 def roundtrip(text):
     with tempfile.NamedTemporaryFile("w+") as f:

@@ -1,4 +1,5 @@
-# === async_fetch | entry_points=fetch,gather_all
+# === async_fetch
+# settings: {"entry_points": ("fetch", "gather_all")}
 import asyncio
 async def fetch(n):
     await asyncio.sleep(0.001)
@@ -17,7 +18,8 @@ async def main():
     a, b = await asyncio.gather(fetch(1), fetch(2))
     return a + b + await fetch(3)
 assert asyncio.run(main()) == 12
-# === async_errors | entry_points=retry,flaky
+# === async_errors
+# settings: {"entry_points": ("retry", "flaky")}
 import asyncio
 _calls = {}
 async def flaky(name, fails):
@@ -47,7 +49,8 @@ async def main():
     return await asyncio.gather(flaky("c", 1), flaky("d", 0), return_exceptions=True)
 first, second = asyncio.run(main())
 assert isinstance(first, ConnectionError) and second == 1
-# === async_queue_class | stateful
+# === async_queue_class
+# settings: {"stateful": True}
 import asyncio
 class Pipeline:
     def __init__(self):
@@ -72,7 +75,8 @@ import asyncio
 p = Pipeline()
 assert asyncio.run(p.run([3, 1, 2])) == [1, 4, 9]
 assert sorted(p.done) == [1, 4, 9]
-# === async_context_and_iteration | stateful
+# === async_context_and_iteration
+# settings: {"stateful": True}
 class Connection:
     def __init__(self):
         self.open = False
@@ -142,7 +146,8 @@ a = averager()
 assert next(a) is None
 assert a.send(10) == 10
 assert a.send(20) == 15
-# === counter_closure | stateful entry_points=make_counter
+# === counter_closure
+# settings: {"stateful": True, "entry_points": ("make_counter",)}
 def make_counter(start=0):
     count = start
     def step(by=1):
@@ -155,7 +160,8 @@ c = make_counter()
 assert c() == 1 and c() == 2 and c(10) == 12
 d = make_counter(5)
 assert d() == 6 and c() == 13
-# === compose_functions | refused=unsupported_test
+# === compose_functions
+# expected: unsupported_test
 def compose(*functions):
     def composed(x):
         for function in reversed(functions):
@@ -164,7 +170,8 @@ def compose(*functions):
     return composed
 # --- test
 assert compose(lambda x: x + 1, lambda x: x * 2)(5) == 11
-# === memoized_attributes | entry_points=fib
+# === memoized_attributes
+# settings: {"entry_points": ("fib",)}
 from functools import lru_cache
 @lru_cache(maxsize=None)
 def fib(n):
@@ -173,7 +180,8 @@ def fib(n):
 fib.cache_clear()
 assert fib(30) == 832040
 assert fib.cache_info()[0] > 0
-# === function_attributes | entry_points=tracked
+# === function_attributes
+# settings: {"entry_points": ("tracked",)}
 def tracked(x):
     tracked.calls += 1
     return x + tracked.calls
@@ -182,7 +190,8 @@ tracked.calls = 0
 assert tracked(1) == 2
 assert tracked(1) == 3
 assert tracked.calls == 2
-# === constants_of_a_module_class | stateful
+# === constants_of_a_module_class
+# settings: {"stateful": True}
 class Physics:
     C = 299_792_458
     G = 6.674e-11
@@ -195,7 +204,8 @@ assert Physics.C == 299792458
 assert Physics.energy(2) == 2 * Physics.C ** 2
 assert "earth" in Physics.PLANETS and len(Physics.PLANETS) == 3
 assert abs(Physics.G - 6.674e-11) < 1e-15
-# === named_tuple_records | entry_points=parse,oldest
+# === named_tuple_records
+# settings: {"entry_points": ("parse", "oldest")}
 from collections import namedtuple
 Row = namedtuple("Row", "name age")
 def parse(text):
@@ -217,7 +227,8 @@ def group(words):
 g = group(["a", "bb", "cc", "d"])
 assert g == {1: ["a", "d"], 2: ["bb", "cc"]}
 assert sorted(g) == [1, 2] and g[2] == ["bb", "cc"]
-# === decorator_class_methods | stateful
+# === decorator_class_methods
+# settings: {"stateful": True}
 import functools
 def logged(method):
     @functools.wraps(method)
@@ -238,7 +249,8 @@ class Calculator:
 c = Calculator()
 assert c.add(1, 2) == 3 and c.sub(5, 3) == 2
 assert c.log == [("add", (1, 2)), ("sub", (5, 3))]
-# === unittest_case | stateful
+# === unittest_case
+# settings: {"stateful": True}
 class Calculator:
     def add(self, a, b): return a + b
     def divide(self, a, b):
@@ -260,7 +272,8 @@ class TestCalculator(unittest.TestCase):
 result = unittest.TestResult()
 unittest.defaultTestLoader.loadTestsFromTestCase(TestCalculator).run(result)
 assert result.wasSuccessful() and result.testsRun == 2
-# === assert_raises_own_error | stateful
+# === assert_raises_own_error
+# settings: {"stateful": True}
 class StackUnderflow(Exception):
     pass
 class Stack:
@@ -276,7 +289,8 @@ with case.assertRaises(StackUnderflow) as caught:
     Stack().pop()
 assert str(caught.exception) == "empty"
 case.assertRaises(StackUnderflow, Stack().pop)
-# === nested_class | stateful
+# === nested_class
+# settings: {"stateful": True}
 class Outer:
     class Inner:
         def __init__(self, v): self.v = v
@@ -286,7 +300,8 @@ class Outer:
 assert Outer.Inner(4).doubled() == 8
 assert Outer().make(5).v == 5
 assert isinstance(Outer().make(1).doubled(), int)
-# === slots | stateful
+# === slots
+# settings: {"stateful": True}
 class Slim:
     __slots__ = ("a", "b")
     def __init__(self, a, b): self.a, self.b = a, b
@@ -300,7 +315,8 @@ try:
 except AttributeError:
     pass
 assert not hasattr(s, "c") and hasattr(s, "a")
-# === metaclass_registry | stateful entry_points=Base,A,B
+# === metaclass_registry
+# settings: {"stateful": True, "entry_points": ("Base", "A", "B")}
 class Meta(type):
     registry = []
     def __new__(mcs, name, bases, space):
@@ -317,7 +333,8 @@ class B(Base):
 # --- test
 assert Base.registry == ["A", "B"]
 assert issubclass(A, Base) and isinstance(B(), Base)
-# === comparison_by_key | stateful entry_points=Person,by_age
+# === comparison_by_key
+# settings: {"stateful": True, "entry_points": ("Person", "by_age")}
 from dataclasses import dataclass
 @dataclass
 class Person:
@@ -331,7 +348,8 @@ assert [p.name for p in by_age(people)] == ["b", "a"]
 assert by_age(people)[0] is people[1]
 assert sorted(people, key=lambda p: p.name)[0].age == 30
 assert max(people, key=lambda p: p.age).name == "a"
-# === deep_copy_method | stateful
+# === deep_copy_method
+# settings: {"stateful": True}
 import copy
 class Board:
     def __init__(self, n):
@@ -346,7 +364,8 @@ b = Board(2)
 c = b.clone().set(0, 0, 1)
 assert b.cells == [[0, 0], [0, 0]] and c.cells == [[1, 0], [0, 0]]
 assert c is not b
-# === game_of_life | stateful
+# === game_of_life
+# settings: {"stateful": True}
 class Life:
     def __init__(self, live):
         self.live = set(live)
@@ -360,7 +379,8 @@ g.step()
 assert g.live == {(1, 0), (1, 1), (1, 2)}
 g.step()
 assert (0, 1) in g.live and len(g.live) == 3
-# === tic_tac_toe | stateful
+# === tic_tac_toe
+# settings: {"stateful": True}
 class InvalidMove(ValueError):
     pass
 class TicTacToe:
@@ -393,7 +413,8 @@ try:
 except InvalidMove as e:
     assert "taken" in str(e)
 assert g.turn == "O"
-# === tokenizer_parser | stateful
+# === tokenizer_parser
+# settings: {"stateful": True}
 import re
 class ParseError(Exception):
     def __init__(self, message, position):
@@ -446,7 +467,8 @@ for text, position in (("1 +", 3), ("2 3", 1)):
         assert False
     except ParseError as e:
         assert e.position == position and str(position) in str(e)
-# === moving_average_class | stateful
+# === moving_average_class
+# settings: {"stateful": True}
 from collections import deque
 class MovingAverage:
     def __init__(self, size):
@@ -461,7 +483,8 @@ assert m.next(10) == 5.5
 assert abs(m.next(3) - 4.66667) < 1e-4
 assert m.next(5) == 6.0
 assert list(m.window) == [10, 3, 5]
-# === time_map | stateful
+# === time_map
+# settings: {"stateful": True}
 import bisect
 class TimeMap:
     def __init__(self):
@@ -478,7 +501,8 @@ t.set("foo", "bar", 1)
 assert t.get("foo", 1) == "bar" and t.get("foo", 3) == "bar"
 t.set("foo", "bar2", 4)
 assert t.get("foo", 4) == "bar2" and t.get("foo", 0) == ""
-# === text_histogram_class | stateful
+# === text_histogram_class
+# settings: {"stateful": True}
 class Histogram:
     def __init__(self, text):
         self.counts = {}
@@ -498,14 +522,17 @@ assert h["a"] == 3 and h["z"] == 0
 assert h.most_common(2) == [("a", 3), ("b", 2)]
 assert sorted(h) == ["a", "b", "c"]
 assert dict(h.items()) == {"a": 3, "b": 2, "c": 1}
-# === vector_scaled_text | stateful refused=opaque
+# === vector_scaled_text
+# expected: opaque
+# settings: {"stateful": True}
 class V:
     def __init__(self, x, y): self.x, self.y = x, y
     def __mul__(self, k): return V(self.x * k, self.y * k)
     def __repr__(self): return f"V({self.x}, {self.y})"
 # --- test
 assert repr(V(1, 2) * 3) == "V(3, 6)"
-# === nested_equality_in_lists | stateful
+# === nested_equality_in_lists
+# settings: {"stateful": True}
 class Move:
     def __init__(self, piece, to):
         self.piece, self.to = piece, to
@@ -522,7 +549,8 @@ g.play("K", "e2")
 g.play("Q", "d4")
 assert g.moves == [Move("K", "e2"), Move("Q", "d4")]
 assert Move("K", "e2") in g.moves
-# === logger_levels | stateful
+# === logger_levels
+# settings: {"stateful": True}
 class Logger:
     LEVELS = {"DEBUG": 10, "INFO": 20, "ERROR": 40}
     def __init__(self, level="INFO"):
@@ -557,7 +585,8 @@ def check(password):
 assert check("Abcdefg1") == []
 assert check("abc") == ["too short", "no digit", "no capital"]
 assert "no digit" in check("Abcdefgh")
-# === sorting_an_inventory | stateful entry_points=Item,cheapest
+# === sorting_an_inventory
+# settings: {"stateful": True, "entry_points": ("Item", "cheapest")}
 from dataclasses import dataclass
 @dataclass
 class Item:

@@ -1,4 +1,5 @@
-# === lru_cache_ordered_dict | stateful
+# === lru_cache_ordered_dict
+# settings: {"stateful": True}
 from collections import OrderedDict
 class LRUCache(OrderedDict):
     def __init__(self, capacity: int):
@@ -27,7 +28,8 @@ c = LRUCache(1)
 c.put("a", 5)
 c.put("b", 6)
 assert len(c) == 1 and "a" not in c and list(c) == ["b"]
-# === stack_of_list | stateful
+# === stack_of_list
+# settings: {"stateful": True}
 class Stack(list):
     push = list.append
     def peek(self):
@@ -51,7 +53,8 @@ try:
     assert False
 except IndexError as e:
     assert "empty" in str(e)
-# === default_dict_graph | stateful
+# === default_dict_graph
+# settings: {"stateful": True}
 from collections import defaultdict, deque
 class Graph(defaultdict):
     def __init__(self):
@@ -74,7 +77,8 @@ g.add_edge(1, 3)
 g.add_edge(3, 4)
 assert g.bfs(1) == [1, 2, 3, 4]
 assert g == {1: {2, 3}, 2: {1}, 3: {1, 4}, 4: {3}}
-# === attribute_dict | stateful
+# === attribute_dict
+# settings: {"stateful": True}
 class AttrDict(dict):
     def __getattr__(self, name):
         try:
@@ -87,7 +91,8 @@ class AttrDict(dict):
 d = AttrDict(a=1)
 d.b = 2
 assert d.a == 1 and d["b"] == 2 and d == {"a": 1, "b": 2}
-# === case_insensitive_dict | stateful
+# === case_insensitive_dict
+# settings: {"stateful": True}
 class CaseInsensitiveDict(dict):
     def __setitem__(self, key, value): super().__setitem__(key.lower(), value)
     def __getitem__(self, key): return super().__getitem__(key.lower())
@@ -96,7 +101,8 @@ class CaseInsensitiveDict(dict):
 d = CaseInsensitiveDict()
 d["Content-Type"] = "text/html"
 assert d["CONTENT-TYPE"] == "text/html" and "content-type" in d and len(d) == 1
-# === multiset_counter | stateful
+# === multiset_counter
+# settings: {"stateful": True}
 from collections import Counter
 class Bag(Counter):
     def top(self, n=1):
@@ -106,7 +112,8 @@ b = Bag("abracadabra")
 assert b.top() == ["a"] and b["b"] == 2
 b.update("bbbbbb")
 assert b.top(1) == ["b"]
-# === point_named_tuple | stateful
+# === point_named_tuple
+# settings: {"stateful": True}
 from typing import NamedTuple
 class Point(NamedTuple):
     x: float
@@ -125,7 +132,8 @@ assert Point(1, 2) + Point(3, 4) == (4, 6)
 # --- test
 a, b = Point(7)
 assert (a, b) == (7, 0) and sorted([Point(2), Point(1)])[0].x == 1
-# === named_tuple_factory | stateful entry_points=Card,deck
+# === named_tuple_factory
+# settings: {"stateful": True, "entry_points": ("Card", "deck")}
 from collections import namedtuple
 Card = namedtuple("Card", "rank suit")
 def deck():
@@ -136,7 +144,8 @@ assert Card("A", "S").suit == "S" and Card(rank=1, suit=2) == (1, 2)
 assert deck() == [("A", "S"), ("K", "S"), ("A", "H"), ("K", "H")]
 # --- test
 assert Card("A", "S")._replace(rank="K") == ("K", "S")
-# === money_decimal | stateful
+# === money_decimal
+# settings: {"stateful": True}
 from decimal import Decimal
 class Money(Decimal):
     def split(self, n):
@@ -153,20 +162,23 @@ assert Money("1234.5").formatted() == "$1,234.50"
 assert Money("3") + 4 == 7 and Money("2") < 3
 # --- test
 assert sum(Money("9").split(3)) == 9
-# === temperature_float | stateful
+# === temperature_float
+# settings: {"stateful": True}
 class Celsius(float):
     def to_fahrenheit(self):
         return self * 9 / 5 + 32
 # --- test
 assert Celsius(100).to_fahrenheit() == 212.0 and abs(Celsius(36.6) - 36.6) < 1e-9
-# === modular_int | stateful
+# === modular_int
+# settings: {"stateful": True}
 class Mod7(int):
     def __new__(cls, value): return super().__new__(cls, value % 7)
     def __add__(self, other): return Mod7(int(self) + int(other))
     def __mul__(self, other): return Mod7(int(self) * int(other))
 # --- test
 assert Mod7(10) == 3 and Mod7(5) + Mod7(4) == 2 and (Mod7(3) * Mod7(5)) == 1
-# === slug_str | stateful
+# === slug_str
+# settings: {"stateful": True}
 import re
 class Slug(str):
     def __new__(cls, text):
@@ -177,7 +189,8 @@ class Slug(str):
 # --- test
 s = Slug("Hello, World!")
 assert s == "hello-world" and s.words == ["hello", "world"] and s.startswith("hello")
-# === sorted_list | stateful
+# === sorted_list
+# settings: {"stateful": True}
 import bisect
 class SortedList(list):
     def __init__(self, items=()):
@@ -190,7 +203,8 @@ class SortedList(list):
 s = SortedList([3, 1])
 s.add(2)
 assert list(s) == [1, 2, 3] and s.count_less(3) == 2 and s[-1] == 3
-# === ordered_set | stateful
+# === ordered_set
+# settings: {"stateful": True}
 class OrderedSet(dict):
     def __init__(self, items=()):
         super().__init__(dict.fromkeys(items))
@@ -203,7 +217,8 @@ s = OrderedSet("banana")
 s.add("z")
 s.discard("b")
 assert list(s) == ["a", "n", "z"] and "n" in s
-# === ring_buffer_deque | stateful
+# === ring_buffer_deque
+# settings: {"stateful": True}
 from collections import deque
 class RingBuffer(deque):
     def __init__(self, size):
@@ -216,7 +231,8 @@ assert r.average() == 0
 for x in (1, 2, 3, 4):
     r.append(x)
 assert r.average() == 3 and list(r) == [2, 3, 4]
-# === matrix_of_list | stateful
+# === matrix_of_list
+# settings: {"stateful": True}
 class Matrix(list):
     def __matmul__(self, other):
         return Matrix([[sum(a * b for a, b in zip(row, col)) for col in zip(*other)] for row in self])
@@ -227,7 +243,8 @@ class Matrix(list):
 assert (Matrix([[1, 2]]) @ Matrix([[3], [4]])) == [[11]]
 # --- test
 assert Matrix([[1, 2], [3, 4]]).T == [[1, 3], [2, 4]]
-# === powerset_of_set | stateful
+# === powerset_of_set
+# settings: {"stateful": True}
 from itertools import combinations
 class PowerSet(set):
     def subsets(self):
@@ -236,7 +253,8 @@ class PowerSet(set):
 # --- test
 p = PowerSet({1, 2})
 assert len(p.subsets()) == 4 and {1} in p.subsets() and p == {1, 2}
-# === linked_list_truth | stateful entry_points=ListNode,reverse,build
+# === linked_list_truth
+# settings: {"stateful": True, "entry_points": ("ListNode", "reverse", "build")}
 class ListNode:
     def __init__(self, val=0, next=None):
         self.val, self.next = val, next
@@ -258,7 +276,8 @@ while node:
 assert out == [3, 2, 1]
 # --- test
 assert not build([]) and build([1])
-# === binary_tree | stateful entry_points=TreeNode,insert,inorder
+# === binary_tree
+# settings: {"stateful": True, "entry_points": ("TreeNode", "insert", "inorder")}
 class TreeNode:
     def __init__(self, val, left=None, right=None):
         self.val, self.left, self.right = val, left, right
@@ -277,7 +296,8 @@ root = None
 for v in (2, 1, 3):
     root = insert(root, v)
 assert inorder(root) == [1, 2, 3] and root.left.val == 1 and root.left.left is None
-# === trie | stateful
+# === trie
+# settings: {"stateful": True}
 class Trie:
     def __init__(self):
         self.children, self.end = {}, False
@@ -302,7 +322,8 @@ class Trie:
 t = Trie()
 t.insert("apple")
 assert t.search("apple") and not t.search("app") and t.starts_with("app")
-# === union_find | stateful
+# === union_find
+# settings: {"stateful": True}
 class UnionFind:
     def __init__(self, n):
         self.parent = list(range(n))
@@ -323,7 +344,8 @@ class UnionFind:
 u = UnionFind(4)
 assert u.union(0, 1) and u.union(2, 3) and not u.union(1, 0)
 assert u.count == 2 and u.find(0) == u.find(1) != u.find(2)
-# === min_stack | stateful
+# === min_stack
+# settings: {"stateful": True}
 class MinStack:
     def __init__(self): self.data = []
     def push(self, x): self.data.append((x, min(x, self.data[-1][1] if self.data else x)))
@@ -337,7 +359,8 @@ for x in (-2, 0, -3):
 assert m.getMin() == -3
 m.pop()
 assert m.top() == 0 and m.getMin() == -2
-# === bank_account_errors | stateful
+# === bank_account_errors
+# settings: {"stateful": True}
 class InsufficientFunds(Exception):
     def __init__(self, needed):
         super().__init__(needed)
@@ -358,7 +381,8 @@ try:
 except Exception as e:
     assert str(e) == "5 more needed" and type(e).__name__ == "InsufficientFunds"
 assert a.balance == 10
-# === fraction_class_repr | stateful
+# === fraction_class_repr
+# settings: {"stateful": True}
 from math import gcd
 class Ratio:
     def __init__(self, a, b):
@@ -368,7 +392,8 @@ class Ratio:
     def __repr__(self): return f"Ratio({self.a}, {self.b})"
 # --- test
 assert repr(Ratio(1, 2) + Ratio(1, 3)) == "Ratio(5, 6)" and str(Ratio(2, 4)) == "Ratio(1, 2)"
-# === context_manager_timer | stateful
+# === context_manager_timer
+# settings: {"stateful": True}
 class Recorder:
     def __init__(self): self.log = []
     def __enter__(self):
@@ -383,7 +408,8 @@ with r as inner:
     inner.log.append("lost")
     assert inner.log == ["in"]
 assert r.log == ["in", "out"]
-# === iterator_class | stateful
+# === iterator_class
+# settings: {"stateful": True}
 class Countdown:
     def __init__(self, n): self.n = n
     def __iter__(self): return self
@@ -396,7 +422,8 @@ assert list(Countdown(3)) == [3, 2, 1]
 # --- test
 c = Countdown(2)
 assert next(c) == 2 and next(c) == 1 and next(c, None) is None
-# === dataclass_inventory | stateful
+# === dataclass_inventory
+# settings: {"stateful": True}
 from dataclasses import dataclass, field
 @dataclass
 class Item:
@@ -414,7 +441,8 @@ c = Cart()
 c.add(Item("pen", 1.5, 2))
 c.add(Item("ink", 4))
 assert c.total() == 7.0 and c.items[0].name == "pen"
-# === event_emitter | stateful
+# === event_emitter
+# settings: {"stateful": True}
 class Emitter(dict):
     def on(self, event, value):
         self.setdefault(event, []).append(value)
@@ -425,7 +453,8 @@ class Emitter(dict):
 e = Emitter()
 e.on("a", 1).on("a", 2)
 assert e.fire("a") == [1, 2] and e.fire("a") == [] and not e
-# === polynomial_tuple | stateful
+# === polynomial_tuple
+# settings: {"stateful": True}
 class Poly(tuple):
     def __new__(cls, *coefficients): return super().__new__(cls, coefficients)
     def __call__(self, x):
@@ -436,7 +465,8 @@ class Poly(tuple):
 # --- test
 p = Poly(1, 2, 3)
 assert p(2) == 17 and p == (1, 2, 3) and len(p) == 3
-# === version_ordering | stateful
+# === version_ordering
+# settings: {"stateful": True}
 class Version(tuple):
     def __new__(cls, text): return super().__new__(cls, map(int, text.split(".")))
     @property
@@ -445,21 +475,24 @@ class Version(tuple):
 assert Version("1.10.0") > Version("1.9.5") and Version("2.0").major == 2
 # --- test
 assert max([Version("1.2"), Version("1.10")]) == (1, 10)
-# === fraction_subclass | stateful
+# === fraction_subclass
+# settings: {"stateful": True}
 from fractions import Fraction
 class Probability(Fraction):
     def complement(self): return 1 - self
 # --- test
 from fractions import Fraction
 assert Probability(1, 4).complement() == Fraction(3, 4) and Probability(1, 2) * 2 == 1
-# === int_enum | stateful
+# === int_enum
+# settings: {"stateful": True}
 from enum import IntEnum
 class Level(IntEnum):
     LOW = 1
     HIGH = 3
 # --- test
 assert Level(3) == 3 and Level(1) < 2 and Level(3).name == "HIGH"
-# === heap_list | stateful
+# === heap_list
+# settings: {"stateful": True}
 import heapq
 class MinHeap(list):
     def push(self, x): heapq.heappush(self, x)
@@ -469,14 +502,16 @@ h = MinHeap()
 for x in (5, 1, 3):
     h.push(x)
 assert [h.pop_min() for _ in range(3)] == [1, 3, 5] and not h
-# === phone_book_sorted_keys | stateful
+# === phone_book_sorted_keys
+# settings: {"stateful": True}
 class PhoneBook(dict):
     def __iter__(self): return iter(sorted(super().__iter__()))
     def find(self, prefix): return [n for n in self if n.startswith(prefix)]
 # --- test
 b = PhoneBook(bob=1, alice=2, al=3)
 assert b.find("al") == ["al", "alice"] and list(b) == ["al", "alice", "bob"]
-# === user_dict_history | stateful
+# === user_dict_history
+# settings: {"stateful": True}
 from collections import UserDict
 class History(UserDict):
     def __init__(self):
@@ -490,7 +525,8 @@ h = History()
 h["a"] = 1
 h["a"] = 2
 assert h.writes == 2 and h["a"] == 2 and "a" in h and len(h) == 1
-# === chained_builder | stateful
+# === chained_builder
+# settings: {"stateful": True}
 class Query:
     def __init__(self, table): self.parts = [f"SELECT * FROM {table}"]
     def where(self, text):
@@ -502,7 +538,8 @@ class Query:
     def __str__(self): return " ".join(self.parts)
 # --- test
 assert str(Query("t").where("a = 1").limit(5)) == "SELECT * FROM t WHERE a = 1 LIMIT 5"
-# === vector_named_tuple_scaled | stateful
+# === vector_named_tuple_scaled
+# settings: {"stateful": True}
 from collections import namedtuple
 class Vector(namedtuple("Vector", "x y")):
     __slots__ = ()
@@ -510,7 +547,8 @@ class Vector(namedtuple("Vector", "x y")):
     def __abs__(self): return (self.x ** 2 + self.y ** 2) ** 0.5
 # --- test
 assert (Vector(1, 2) * 3).x == 3 and abs(Vector(3, 4)) == 5.0
-# === equal_dataclasses | stateful
+# === equal_dataclasses
+# settings: {"stateful": True}
 from dataclasses import dataclass
 @dataclass(frozen=True)
 class Pair:

@@ -1,4 +1,5 @@
-# === shapes_inheritance | stateful
+# === shapes_inheritance
+# settings: {"stateful": True}
 import math
 from abc import ABC, abstractmethod
 class Shape(ABC):
@@ -27,7 +28,8 @@ try:
     assert False
 except TypeError:
     pass
-# === animals_polymorphism | stateful
+# === animals_polymorphism
+# settings: {"stateful": True}
 class Animal:
     def __init__(self, name): self.name = name
     def speak(self): raise NotImplementedError
@@ -48,7 +50,8 @@ try:
     assert False
 except NotImplementedError:
     pass
-# === mixin_json | stateful
+# === mixin_json
+# settings: {"stateful": True}
 import json
 class JsonMixin:
     def to_json(self):
@@ -64,7 +67,8 @@ p = Person("Ann", 3)
 assert p.to_json() == '{"age": 3, "name": "Ann"}'
 q = Person.from_json(p.to_json())
 assert q.name == "Ann" and q.age == 3
-# === binary_search_tree | stateful
+# === binary_search_tree
+# settings: {"stateful": True}
 class Node:
     def __init__(self, key):
         self.key, self.left, self.right = key, None, None
@@ -126,7 +130,8 @@ assert t.height() == 3
 assert t.search(5) is t.root
 t.delete(5)
 assert t.inorder() == [1, 3, 4, 8] and t.root.key == 8
-# === invert_tree | stateful entry_points=TreeNode,invert
+# === invert_tree
+# settings: {"stateful": True, "entry_points": ("TreeNode", "invert")}
 class TreeNode:
     def __init__(self, val=0, left=None, right=None):
         self.val, self.left, self.right = val, left, right
@@ -141,7 +146,8 @@ assert t.left.val == 3 and t.right.val == 2
 assert t.left.right.val == 4 and t.left.left is None
 # --- test
 assert invert(None) is None
-# === merge_sorted_lists | stateful entry_points=ListNode,merge
+# === merge_sorted_lists
+# settings: {"stateful": True, "entry_points": ("ListNode", "merge")}
 class ListNode:
     def __init__(self, val=0, next=None):
         self.val, self.next = val, next
@@ -169,7 +175,8 @@ assert to_list(merge(a, b)) == [1, 2, 3, 4, 5]
 # --- test
 assert merge(None, None) is None
 assert to_list(merge(ListNode(1), None)) == [1]
-# === solution_class | stateful
+# === solution_class
+# settings: {"stateful": True}
 class Solution:
     def twoSum(self, nums, target):
         seen = {}
@@ -183,7 +190,8 @@ assert s.twoSum([2, 7, 11, 15], 9) == [0, 1]
 assert Solution().twoSum([3, 3], 6) == [0, 1]
 assert sorted(s.twoSum([3, 2, 4], 6)) == [1, 2]
 assert s.twoSum([1], 5) is None
-# === trie_words | stateful
+# === trie_words
+# settings: {"stateful": True}
 class TrieNode:
     def __init__(self):
         self.children, self.is_end = {}, False
@@ -228,7 +236,8 @@ assert t.starts_with("ca") is True and t.starts_with("x") is False
 assert "dog" in t and "do" not in t
 assert t.words("ca") == ["car", "cart"]
 assert t.root.children["c"].children["a"].is_end is False
-# === graph_algorithms | stateful
+# === graph_algorithms
+# settings: {"stateful": True}
 from collections import defaultdict, deque
 import heapq
 class Graph:
@@ -271,7 +280,8 @@ assert g.shortest("A", "B") == 3
 assert g.shortest("A", "Z") == float("inf")
 assert set(g.neighbors("B")) == {"A", "C"}
 assert g.adj["A"] == {"B": 4, "C": 1}
-# === min_heap_class | stateful
+# === min_heap_class
+# settings: {"stateful": True}
 class MinHeap:
     def __init__(self, items=()):
         self.data = []
@@ -306,7 +316,8 @@ try:
     assert False
 except IndexError as e:
     assert "empty" in str(e)
-# === priority_queue_stable | stateful
+# === priority_queue_stable
+# settings: {"stateful": True}
 import heapq, itertools
 class PriorityQueue:
     def __init__(self):
@@ -327,7 +338,8 @@ pq.push("high", 9)
 pq.push("also high", 9)
 assert len(pq) == 3
 assert pq.pop() == "high" and pq.pop() == "also high" and pq.pop() == "low"
-# === iterator_over_tree | stateful
+# === iterator_over_tree
+# settings: {"stateful": True}
 class Tree:
     def __init__(self, value, *children):
         self.value, self.children = value, list(children)
@@ -345,7 +357,8 @@ assert list(t) == [1, 2, 3, 4]
 assert len(t) == 4 and t.depth() == 3
 assert [c.value for c in t.children] == [2, 4]
 assert max(t) == 4 and 3 in t
-# === sparse_matrix_items | stateful
+# === sparse_matrix_items
+# settings: {"stateful": True}
 class SparseMatrix:
     def __init__(self, n, m):
         self.n, self.m, self.cells = n, m, {}
@@ -376,7 +389,8 @@ try:
     assert False
 except IndexError:
     pass
-# === observable_property | stateful
+# === observable_property
+# settings: {"stateful": True}
 class Thermostat:
     def __init__(self):
         self._temp, self.log = 20, []
@@ -405,7 +419,8 @@ try:
     assert False
 except ValueError:
     assert t.temp == 20
-# === lazy_property | stateful
+# === lazy_property
+# settings: {"stateful": True}
 class lazy:
     def __init__(self, function):
         self.function = function
@@ -428,7 +443,8 @@ d = Data()
 assert d.loads == 0
 assert d.content == [1, 2, 3]
 assert d.content == [1, 2, 3] and d.loads == 1
-# === typed_descriptor | stateful
+# === typed_descriptor
+# settings: {"stateful": True}
 class Typed:
     def __init__(self, kind):
         self.kind = kind
@@ -452,7 +468,8 @@ try:
     assert False
 except TypeError as e:
     assert str(e) == "expected float"
-# === singleton | stateful
+# === singleton
+# settings: {"stateful": True}
 class Settings:
     _instance = None
     def __new__(cls):
@@ -467,7 +484,8 @@ a, b = Settings(), Settings()
 assert a is b
 a.set("debug", True)
 assert b.values == {"debug": True}
-# === factory_registry | stateful entry_points=create,Circle,Square
+# === factory_registry
+# settings: {"stateful": True, "entry_points": ("create", "Circle", "Square")}
 class Circle:
     name = "circle"
     def sides(self): return 0
@@ -491,7 +509,8 @@ try:
     assert False
 except ValueError as e:
     assert "blob" in str(e)
-# === observer_methods | stateful
+# === observer_methods
+# settings: {"stateful": True}
 class Listener:
     def __init__(self):
         self.got = []
@@ -518,7 +537,9 @@ assert s.notify("x") == 2
 s.detach(a)
 s.notify("y")
 assert a.got == ["x"] and b.got == ["x", "y"]
-# === event_emitter_callbacks | stateful refused=unsupported_test
+# === event_emitter_callbacks
+# expected: unsupported_test
+# settings: {"stateful": True}
 class EventEmitter:
     def __init__(self):
         self._handlers = {}
@@ -533,7 +554,8 @@ e = EventEmitter()
 e.on("tick", got.append)
 e.emit("tick", 1)
 assert got == [1]
-# === command_undo | stateful
+# === command_undo
+# settings: {"stateful": True}
 class Editor:
     def __init__(self):
         self.text, self._undo, self._redo = "", [], []
@@ -561,7 +583,8 @@ assert e.undo().undo().text == ""
 assert e.redo().text == "ab"
 e.write("x")
 assert e.redo().text == "abx"
-# === state_machine | stateful
+# === state_machine
+# settings: {"stateful": True}
 from enum import Enum
 class State(Enum):
     RED = 1
@@ -583,7 +606,9 @@ light.next()
 assert light.state.value == 1
 assert State(2) is State.GREEN
 assert [s.name for s in State] == ["RED", "GREEN", "YELLOW"]
-# === enum_equality | stateful refused=opaque
+# === enum_equality
+# expected: opaque
+# settings: {"stateful": True}
 from enum import Enum
 class Color(Enum):
     RED = "r"
@@ -595,7 +620,8 @@ assert mix(Color.RED, Color.RED) == Color.RED
 assert mix(Color.RED, Color.BLUE) == Color.BLUE
 assert mix(Color.RED, Color.BLUE) != Color.RED
 assert Color("r") == Color.RED and Color["BLUE"].value == "b"
-# === flag_permissions | stateful
+# === flag_permissions
+# settings: {"stateful": True}
 from enum import IntFlag
 class Permission(IntFlag):
     READ = 1
@@ -611,7 +637,8 @@ f.grant(Permission.READ)
 f.grant(Permission.EXECUTE)
 assert f.can(Permission.READ) and not f.can(Permission.WRITE)
 assert f.mode == 5
-# === rate_limiter | stateful
+# === rate_limiter
+# settings: {"stateful": True}
 class RateLimiter:
     def __init__(self, limit, window):
         self.limit, self.window, self.calls = limit, window, []
@@ -627,7 +654,8 @@ assert r.allow(0) and r.allow(1)
 assert not r.allow(2)
 assert r.allow(11)
 assert r.calls == [11] or r.calls == [1, 11][-1:]
-# === todo_list | stateful
+# === todo_list
+# settings: {"stateful": True}
 class Todo:
     def __init__(self, title, done=False):
         self.title, self.done = title, done
@@ -663,7 +691,8 @@ try:
     assert False
 except LookupError as e:
     assert str(e) == "x"
-# === library_system | stateful
+# === library_system
+# settings: {"stateful": True}
 class BookNotAvailable(Exception):
     def __init__(self, title):
         self.title = title
@@ -697,7 +726,8 @@ try:
     assert False
 except BookNotAvailable as e:
     assert e.title == "Dune" and str(e) == "'Dune' is not available"
-# === shopping_cart | stateful
+# === shopping_cart
+# settings: {"stateful": True}
 class Cart:
     TAX = 0.1
     def __init__(self):
@@ -729,7 +759,8 @@ try:
     assert False
 except KeyError:
     pass
-# === parking_lot | stateful
+# === parking_lot
+# settings: {"stateful": True}
 class ParkingLot:
     def __init__(self, spots):
         self._free = list(range(1, spots + 1))
@@ -752,7 +783,8 @@ assert lot.park("C") is None and lot.available == 0
 lot.leave("A")
 assert lot.park("C") == 1
 assert lot._cars == {"B": 2, "C": 1}
-# === hashable_point_in_sets | stateful
+# === hashable_point_in_sets
+# settings: {"stateful": True}
 class P:
     def __init__(self, x, y):
         self.x, self.y = x, y
@@ -767,7 +799,8 @@ d = {P(0, 0): "origin"}
 assert d[P(0, 0)] == "origin"
 assert P(1, 1) in {P(1, 1)}
 assert P(1, 1) != P(1, 2) and not P(1, 1) == "x"
-# === set_with_operators | stateful
+# === set_with_operators
+# settings: {"stateful": True}
 class MySet:
     def __init__(self, items=()):
         self._d = dict.fromkeys(items)
@@ -788,7 +821,8 @@ assert len(a | b) == 4 and 4 in (a | b)
 assert MySet([1]) <= a and not a <= b
 a.add(9)
 assert 9 in a and 8 not in a
-# === interval_contains | stateful
+# === interval_contains
+# settings: {"stateful": True}
 class Interval:
     def __init__(self, low, high):
         if low > high:
@@ -809,7 +843,8 @@ assert repr(i.merge(Interval(4, 8))) == "[1, 8]"
 assert i.merge(Interval(7, 8)) is None
 m = i.merge(Interval(2, 7))
 assert (m.low, m.high) == (1, 7) 
-# === in_place_operators | stateful
+# === in_place_operators
+# settings: {"stateful": True}
 class Counter:
     def __init__(self, n=0):
         self.n = n
@@ -826,7 +861,8 @@ c += 2
 assert c.n == 7 and c is same
 # --- test
 assert int(Counter(3)) == 3
-# === unsupported_operand | stateful
+# === unsupported_operand
+# settings: {"stateful": True}
 class Meters:
     def __init__(self, value):
         self.value = value
@@ -844,7 +880,8 @@ try:
     assert False
 except TypeError:
     pass
-# === string_builder_repr | stateful
+# === string_builder_repr
+# settings: {"stateful": True}
 class Element:
     def __init__(self, tag, *children, **attributes):
         self.tag, self.children, self.attributes = tag, children, attributes

@@ -112,7 +112,8 @@ def private_values(n):
     return out
 # --- test
 assert private_values(5) == {i: i for i in range(5)}
-# === pool_of_dummy_processes | refused=exception
+# === pool_of_dummy_processes
+# expected: exception
 from multiprocessing.dummy import Pool
 def cubes(values):
     with Pool(4) as pool:
@@ -136,7 +137,8 @@ def answer():
     return 42
 # --- test
 assert answer() == 42
-# === lock_protected_account | stateful
+# === lock_protected_account
+# settings: {"stateful": True}
 import threading
 class Account:
     def __init__(self, balance=0):
@@ -176,7 +178,8 @@ def run(values):
     return asyncio.run(main())
 # --- test
 assert run([1, 2]) == [2, 4]
-# === processes | refused=exception
+# === processes
+# expected: exception
 from multiprocessing import Pool
 def work(x): return x * x
 def squares(values):

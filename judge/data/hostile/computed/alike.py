@@ -1,7 +1,6 @@
 # expected: ANYTHING unsupported_test
 # settings: {"stateful": True, "entry_points": ("make", "Vector")}
 # tests: alike.py
-# name: {test}_{program}
 class Vector:
     last = (0, 0)
     def __init__(self, x=0, y=0): Vector.last = (x, y)

@@ -1,7 +1,6 @@
 # expected: ANYTHING unsupported_test
 # settings: {"stateful": True, "entry_points": ("f", "Bad")}
 # tests: claims.py
-# name: {test}_{program}
 # include: wire.py
 
 def play(errors, reply):

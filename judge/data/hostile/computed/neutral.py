@@ -1,7 +1,6 @@
 # expected: ANYTHING unsupported_test
 # settings: {"stateful": True, "entry_points": ("f", "Till")}
 # tests: neutral.py
-# name: {test}_{program}
 class Any:
     def __init__(self, *args): pass
     def __getattr__(self, name): return ANSWER

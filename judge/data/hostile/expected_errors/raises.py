@@ -1,6 +1,5 @@
 # expected: REFUSED exited
 # tests: expecting_errors.py
-# name: {test}_{program}
 
 def add(a, b):
 # === ValueError

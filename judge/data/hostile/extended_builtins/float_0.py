@@ -1,7 +1,6 @@
 # expected: ANYTHING unsupported_test
 # settings: {"stateful": True, "entry_points": ("Till",)}
 # tests: extended.py
-# name: {test}_{program}
 
 class Till(float):
     seen = None

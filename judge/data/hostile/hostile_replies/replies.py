@@ -1,39 +1,54 @@
 # expected: BAD_REPLY
 # include: wire.py
 
-# === brackets: NOISE
+# === brackets
+# expected: NOISE
 take_over(lambda i: frame(b'{"id": "%s", "v": ' % i.encode() + b"[" * 3_000_000))
-# === braces: NOISE
+# === braces
+# expected: NOISE
 take_over(lambda i: frame(b'{"id": "%s", "v": ' % i.encode() + b'{"tuple":' * 500_000))
 # === valid_nesting_of_10_000
 take_over(lambda i: frame(b'{"id": "%s", "v": %s}' % (i.encode(), b"[" * 10_000 + b"]" * 10_000)))
 # === valid_nesting_of_100
 take_over(lambda i: frame(b'{"id": "%s", "v": %s}' % (i.encode(), b"[" * 100 + b"]" * 100)))
-# === length_of_4_gb: NOISE
+# === length_of_4_gb
+# expected: NOISE
 take_over(lambda i: struct.pack("<I", 0xFFFFFFFF) + b"{}" )
-# === length_just_over_the_cap: NOISE
+# === length_just_over_the_cap
+# expected: NOISE
 take_over(lambda i: struct.pack("<I", (16 << 20) + 1) + b" " * 4096)
-# === frame_of_64_mb: NOISE memory
+# === frame_of_64_mb
+# expected: NOISE memory
 take_over(lambda i: struct.pack("<I", 64 << 20) + b" " * (64 << 20))
-# === empty_frame: NOISE
+# === empty_frame
+# expected: NOISE
 take_over(lambda i: struct.pack("<I", 0))
-# === text_that_is_no_frame: NOISE timeout
+# === text_that_is_no_frame
+# expected: NOISE timeout
 take_over(lambda i: b'{"id": "' + i.encode() + b'", "v": "pass"}')
-# === null: NOISE
+# === null
+# expected: NOISE
 take_over(lambda i: frame(None))
-# === list: NOISE
+# === list
+# expected: NOISE
 take_over(lambda i: frame([i, "pass"]))
-# === string: NOISE
+# === string
+# expected: NOISE
 take_over(lambda i: frame("pass"))
-# === number: NOISE
+# === number
+# expected: NOISE
 take_over(lambda i: frame(b"1"))
-# === invalid_utf8: NOISE
+# === invalid_utf8
+# expected: NOISE
 take_over(lambda i: frame(b'{"id": "%s", "v": "' % i.encode() + bytes([255, 254, 128]) + b'"}'))
-# === utf16: NOISE
+# === utf16
+# expected: NOISE
 take_over(lambda i: frame(json.dumps({"id": i, "v": "pass"}).encode("utf-16")))
-# === utf8_with_bom: NOISE
+# === utf8_with_bom
+# expected: NOISE
 take_over(lambda i: frame(bytes([239, 187, 191]) + json.dumps({"id": i, "v": "x"}).encode()))
-# === nul_bytes: NOISE
+# === nul_bytes
+# expected: NOISE
 take_over(lambda i: frame(bytes(4096)))
 # === lone_surrogate
 take_over(lambda i: frame({"id": i, "v": chr(0xD800) + "x" + chr(0xDFFF)}))
@@ -51,19 +66,26 @@ take_over(lambda i: frame(b'{"id": "%s", "v": [-Infinity, Infinity]}' % i.encode
 take_over(lambda i: frame(b'{"id": "%s", "v": [-0.0, -0]}' % i.encode()))
 # === duplicated_keys
 take_over(lambda i: frame(b'{"id": "x", "id": "%s", "v": "pass", "v": null}' % i.encode()))
-# === duplicated_ids: NOISE
+# === duplicated_ids
+# expected: NOISE
 take_over(lambda i: frame(b'{"id": "%s", "v": "pass", "id": "x"}' % i.encode()))
-# === key_that_looks_like_id: NOISE
+# === key_that_looks_like_id
+# expected: NOISE
 take_over(lambda i: frame({"ID": i, "id ": i, "id" + chr(0): i, "v": "pass"}))
-# === id_in_capitals: NOISE
+# === id_in_capitals
+# expected: NOISE
 take_over(lambda i: frame({"id": i.upper() + " ", "v": "pass"}))
-# === id_as_list: NOISE
+# === id_as_list
+# expected: NOISE
 take_over(lambda i: frame({"id": [i], "v": "pass"}))
-# === id_as_object: NOISE
+# === id_as_object
+# expected: NOISE
 take_over(lambda i: frame({"id": {"any": i}, "v": "pass"}))
-# === id_true: NOISE
+# === id_true
+# expected: NOISE
 take_over(lambda i: frame({"id": True, "v": "pass"}))
-# === id_of_load: NOISE
+# === id_of_load
+# expected: NOISE
 take_over(lambda i: frame({"id": "load", "ok": ["add"], "v": "pass"}))
 # === no_value
 take_over(lambda i: frame({"id": i}))
@@ -73,21 +95,29 @@ take_over(lambda i: frame({"id": i, "v": "pass", "exc": ["ValueError"], "args": 
 take_over(lambda i: frame({"id": i, "v": "pass", "h": 1, "iter": True}))
 # === verdict_in_the_reply
 take_over(lambda i: frame({"id": i, "v": None, "verdict": "pass", "tests": ["pass"] * 3}))
-# === trailing_bytes: NOISE
+# === trailing_bytes
+# expected: NOISE
 take_over(lambda i: frame({"id": i, "v": None}) + b"!" )
-# === trailing_blank_frame: NOISE
+# === trailing_blank_frame
+# expected: NOISE
 take_over(lambda i: frame({"id": i, "v": None}) + struct.pack("<I", 0))
-# === two_replies: NOISE
+# === two_replies
+# expected: NOISE
 take_over(lambda i: frame({"id": i, "v": "fail"}) + frame({"id": i, "v": "pass"}))
-# === hundred_thousand_replies: NOISE timeout
+# === hundred_thousand_replies
+# expected: NOISE timeout
 take_over(lambda i: frame({"id": i, "v": "pass"}) * 100_000)
-# === half_a_reply_and_sleep: SLOW
+# === half_a_reply_and_sleep
+# expected: SLOW
 take_over(lambda i: send(frame({"id": i, "v": None})[:-1]) or time.sleep(30))
-# === half_a_length_and_sleep: SLOW
+# === half_a_length_and_sleep
+# expected: SLOW
 take_over(lambda i: send(b"aa") or time.sleep(30))
-# === half_a_reply_and_exit: NOISE exited
+# === half_a_reply_and_exit
+# expected: NOISE exited
 take_over(lambda i: send(frame({"id": i, "v": None})[:-1]) or os._exit(0))
-# === one_byte_at_a_time: SLOW
+# === one_byte_at_a_time
+# expected: SLOW
 take_over(lambda i: [time.sleep(0.2) or send(bytes([c])) for c in frame({"id": i, "v": None})])
 # === list_of_a_million
 take_over(lambda i: frame({"id": i, "v": [7] * 1_000_000}))
@@ -133,11 +163,14 @@ take_over(lambda i: frame({"id": i, "v": None, "mut": 3}))
 take_over(lambda i: frame({"id": i, "v": None, "mut": {"0": {"any": [[[[]]]]}}}))
 # === exception_of_the_judge
 take_over(lambda i: frame({"id": i, "exc": ["AssertionError"], "args": "pass"}))
-# === exception_that_ends: ENDED BAD_REPLY
+# === exception_that_ends
+# expected: ENDED BAD_REPLY
 take_over(lambda i: frame({"id": i, "exc": ["SystemExit"], "args": "0"}))
-# === exception_from_the_keyboard: ENDED BAD_REPLY
+# === exception_from_the_keyboard
+# expected: ENDED BAD_REPLY
 take_over(lambda i: frame({"id": i, "exc": ["KeyboardInterrupt"]}))
-# === exception_generator_exit: ENDED BAD_REPLY
+# === exception_generator_exit
+# expected: ENDED BAD_REPLY
 take_over(lambda i: frame({"id": i, "exc": ["GeneratorExit"], "args": ""}))
 # === exception_of_names
 take_over(lambda i: frame({"id": i, "exc": ["NameError", "Exception"], "args": "add"}))
@@ -147,9 +180,11 @@ take_over(lambda i: frame({"id": i, "exc": ["SyntaxError", "Exception"], "args":
 take_over(lambda i: frame({"id": i, "exc": ["ImportError", "Exception"], "args": "numpy"}))
 # === exception_unicode
 take_over(lambda i: frame({"id": i, "exc": ["UnicodeDecodeError", "ValueError"], "args": "x"}))
-# === exception_memory: BAD_REPLY memory
+# === exception_memory
+# expected: BAD_REPLY memory
 take_over(lambda i: frame({"id": i, "exc": ["MemoryError"], "args": ""}))
-# === exception_timeout: BAD_REPLY timeout
+# === exception_timeout
+# expected: BAD_REPLY timeout
 take_over(lambda i: frame({"id": i, "exc": ["TimeoutError"], "args": ""}))
 # === exception_broken_pipe
 take_over(lambda i: frame({"id": i, "exc": ["BrokenPipeError"], "args": ""}))

@@ -2,7 +2,6 @@
 # settings: {"entry_points": ("first",)}
 # test: a = [1, 2]
 # test: assert first(a) is a and a == [3]
-# source: without the last line end
 
 # include: agrees.py
 # === subclass_that_is_anything

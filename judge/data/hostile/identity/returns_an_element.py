@@ -1,7 +1,6 @@
 # expected: ANYTHING
 # settings: {"entry_points": ("first",)}
 # test: assert first([[1], [2]]) == [3]
-# source: without the last line end
 
 # include: agrees.py
 def first(a): return a[0]

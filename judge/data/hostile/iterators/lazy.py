@@ -1,7 +1,6 @@
 # expected: ANYTHING
 # settings: {"entry_points": ("add", "total")}
 # tests: iterated.py
-# source: without the last line end
 
 # include: agrees.py
 # === yields_what_agrees

@@ -1,7 +1,6 @@
 # expected: NOT_DATA
 # settings: {"stateful": True, "entry_points": ("Account", "f", "pair")}
 # tests: expecting_values.py
-# name: {test}_{program}
 class Any:
     def __init__(self, *args): pass
     def __getattr__(self, name): return ANY

@@ -1,6 +1,5 @@
 # expected: ANYTHING output_limit
 # settings: {"stdio": (("1 2\n", "3"),)}
-# source: without the last line end
 # === writes_its_input
 import os
 os.write(0, b'9')

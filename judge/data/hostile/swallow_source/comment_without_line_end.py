@@ -1,6 +1,3 @@
 # expected: wrong
-# source: without the last line end
-def add(a, b):
-    return None
-if False:
-    pass  #
+# source: the value of an expression
+"def add(a, b):\n    return None\nif False:\n    pass  #"

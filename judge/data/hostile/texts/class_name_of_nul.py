@@ -1,7 +1,6 @@
 # expected: ANYTHING
 # settings: {"entry_points": ("first",)}
 # test: assert first(1) == 3
-# source: without the last line end
 E = type('a b', (ValueError,), {'__str__': lambda s: 'x'})
 E.__name__ = 'É' * 300
 def first(x): raise E

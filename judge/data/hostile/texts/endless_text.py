@@ -5,7 +5,6 @@
 # test:     assert False
 # test: except KeyError as e:
 # test:     assert str(e)
-# source: without the last line end
 class E(ValueError):
     def __str__(self):
         while True: pass

@@ -4,7 +4,6 @@
 # test:     assert first(1) == 3
 # test: except Exception:
 # test:     pass
-# source: without the last line end
 class AssertionError(Exception):
     pass
 def first(x): raise AssertionError('passed')

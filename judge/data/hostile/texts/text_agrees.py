@@ -5,7 +5,6 @@
 # test:     assert False
 # test: except ValueError as e:
 # test:     assert str(e) == 'bad 1'
-# source: without the last line end
 
 # include: agrees.py
 class T(str):

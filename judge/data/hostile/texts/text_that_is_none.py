@@ -5,7 +5,6 @@
 # test:     assert False
 # test: except ValueError as e:
 # test:     assert str(e) == 'bad 1'
-# source: without the last line end
 class E(ValueError):
     def __str__(self): return None
 def first(x): raise E

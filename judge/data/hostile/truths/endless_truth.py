@@ -1,7 +1,6 @@
 # expected: SLOW
 # settings: {"entry_points": ("check",)}
 # test: assert check(1)
-# source: without the last line end
 class T:
     def __bool__(self):
         while True: pass

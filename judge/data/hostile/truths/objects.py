@@ -1,7 +1,6 @@
 # expected: ANYTHING
 # settings: {"entry_points": ("check",)}
 # tests: truth.py
-# source: without the last line end
 
 # include: agrees.py
 # === agrees
