@@ -153,7 +153,7 @@ def main() -> int:
         for part in row.get("majority", ()):
             firsts, chats = in_brackets(part, "acc_parallel"), in_brackets(part, "acc_sequential")
             gain = in_brackets(part, "gain", "+")
-            screen.say(f"vote of {part['attempts']} first attempts: {firsts}; of {part['k']} chats: {chats}; gain {gain}")
+            screen.say(f"vote of {part['attempts']} first attempts {firsts}, of {part['k']} chats {chats}; gain {gain}")
         for text in format_trouble(row, config.reward.accepts_cut):
             screen.warn(f"{answered(row)}: {text}")
     return FINISHED

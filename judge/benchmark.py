@@ -6,10 +6,10 @@ number or a truth value, 1 for all tests passed; None, an exception or no answer
 express the tests raises NotImplementedError, and the question is not counted.
 
 Programs are tried one by one, each by a process of its own that imports the judge. Whatever a judge lets them do
-happens in a cage: process ids, network and mounts of their own, every file but a temporary home read-only, no
-capability of root's. That needs util-linux's `unshare` and `setpriv` and the right to make namespaces; without them the
-programs are not run unless `allow_unsafe` says so. The cage is ours and not the judge's: what it prevents is counted as
-refused, so that the figures flatter a judge rather than wrong it. This sandbox is asked without process and cage.
+happens in a cage: process ids and network of their own, every file but a temporary home read-only, no capability of
+root's. That needs bubblewrap and the right to make namespaces; without them the programs are not run unless
+`allow_unsafe` says so. The cage is ours and not the judge's: what it prevents is counted as refused, so that the
+figures flatter a judge rather than wrong it. This sandbox is asked without process and cage.
 """
 
 import contextlib
@@ -17,7 +17,6 @@ import importlib
 import json
 import os
 import resource
-import shutil
 import signal
 import subprocess
 import sys
@@ -36,16 +35,6 @@ OURS = "judge.adapters:judge"
 PATIENCE = 30.0  # seconds to import a judge and get a score; judges have limits of their own, mostly of a few seconds
 MOST_MEMORY = 8 << 30  # bytes of address space, of a judge and of each of its processes
 SECRET = "BENCHMARK_SECRET_OF_THE_TRAINER"
-# The shell stays the first process, which no signal from within can end.
-_CAGE = """
-mount -t tmpfs tmpfs /dev/shm && mount --bind "$HOME" "$HOME" || exit 90
-cut -d ' ' -f 2 /proc/mounts | while read -r where; do
-    case "$where" in "$HOME" | /proc | /proc/* | /dev | /dev/*) ;; *) mount -o remount,bind,ro "$where" ;; esac
-done 2> /dev/null
-touch "$0/.writable" 2> /dev/null && exit 90
-setpriv --bounding-set=-all --no-new-privs "$@"
-exit "$?"
-"""
 _Answer = tuple[float | None, str, str]  # score, why there is none, harm: see JudgeTrial
 
 
@@ -164,18 +153,17 @@ def try_programs(name: str, only: str = "", every: int = 1, allow_unsafe: bool =
 
 def _cage(home: str) -> list[str]:
     """Returns the command in front of one that runs it in the cage. Raises SandboxError."""
-    user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
-    spaces = ["--pid", "--fork", "--kill-child", "--mount", "--mount-proc", "--net", "--ipc"]
-    command = ["setpriv", "--pdeathsig", "KILL", "unshare", *user, *spaces, "sh", "-c", _CAGE, str(Path.cwd())]
-    tried = None
-    if shutil.which("unshare") and shutil.which("setpriv"):
-        tried = subprocess.run([*command, "true"], env=_environment(home), capture_output=True, text=True, timeout=60)
-    if tried is None or tried.returncode:
-        why = "no unshare or setpriv" if tried is None else tried.stderr.strip().rpartition("\n")[2] or "not read-only"
+    command = ["bwrap", "--unshare-all", "--die-with-parent", "--cap-drop", "ALL", "--ro-bind", "/", "/"]
+    command += ["--dev", "/dev", "--tmpfs", "/dev/shm", "--proc", "/proc", "--bind", home, home, "--"]
+    try:
+        subprocess.run([*command, "true"], check=True, capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.SubprocessError) as error:
+        why = (getattr(error, "stderr", None) or first_line(error)).strip()
         raise SandboxError(
             f"no cage for the hostile programs here ({why}), and this judge may let them do what you can: run it where "
-            "namespaces can be made (Linux, no default container), or on a machine to throw away with --allow-unsafe"
-        )
+            "bubblewrap can make namespaces (Linux, no default container), or on a machine to throw away with "
+            "--allow-unsafe"
+        ) from error
     return command
 
 

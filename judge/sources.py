@@ -2,7 +2,7 @@
 
 Tests are one text, or a list of pieces; they are read as one module that runs from top to bottom. A test is a piece
 with an assert, in one text a statement with one, and everywhere a function `test_...`, a method of a TestCase and a
-call of `check`. Where statements share a variable that a program may make or change, all tests are one, as they stand.
+call of `check`. Where a test reads a variable that a program may make or change, all tests are one, as they stand.
 docs/judge.md has the table.
 """
 
@@ -58,8 +58,9 @@ class _Unit:
     calls: bool = False  # without a call it asks nothing: that a name is there says nothing of it
     stands: bool = True  # only imports, definitions and constants
 
-    def add(self, statement: ast.stmt, text: str, asserting: set[str]) -> None:
+    def add(self, statement: ast.stmt, asserting: set[str]) -> None:
         """Appends a statement. `asserting`: functions of the tests in which there are asserts."""
+        text = ast.unparse(statement)
         binds, now, later = _names_of(statement, text)
         self.now |= now - self.sure
         self.binds |= binds
@@ -88,17 +89,16 @@ def _read(tests: str | tuple[str, ...], declared: tuple[str, ...] | None, module
         rewriting = Rewriting(trees, module)
         trees = [ast.fix_missing_locations(rewriting.visit(tree)) for tree in trees]
         rewriting.check(trees)
-        texts = [[ast.unparse(node) for node in tree.body] for tree in trees]
+        return _Reading(trees, rewriting, isinstance(tests, str)).program(declared)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise ConfigError(f"tests: do not parse ({str(error) or type(error).__name__}); fix them") from error
-    return _Reading(trees, texts, rewriting, isinstance(tests, str)).program(declared)
 
 
 class _Reading:
     """The units of a row's tests, and the names in them."""
 
-    def __init__(self, trees: list[ast.Module], texts: list[list[str]], rewriting: Rewriting, is_text: bool):
-        self._trees, self._texts, self._rewriting, self._is_text = trees, texts, rewriting, is_text
+    def __init__(self, trees: list[ast.Module], rewriting: Rewriting, is_text: bool):
+        self._trees, self._rewriting, self._is_text = trees, rewriting, is_text
         self._nodes = [node for tree in trees for node in ast.walk(tree)]
         self._top = [node for tree in trees for node in tree.body]
         self._classes = {node.name: node for node in self._top if isinstance(node, ast.ClassDef)}
@@ -126,24 +126,24 @@ class _Reading:
         if self._rewriting.approximates:
             yield self._unit(APPROX)
         called = set().union(*(loaded_in(node) for node in self._top if not isinstance(node, DEFINITIONS)))
-        for tree, texts in zip(self._trees, self._texts, strict=True):
+        for tree in self._trees:
             runs = [node for node in tree.body if not isinstance(node, _STANDING)]
             is_piece = any(_asserts(node) or _calls(node, self._asserting) for node in runs)
             unit = None
-            for node, text in zip(tree.body, texts, strict=True):
+            for node in tree.body:
                 if isinstance(node, ast.Pass):
                     continue
                 if unit is None or self._is_text or not is_piece:
                     unit = _Unit()
                     yield unit
-                unit.add(node, text, self._asserting)
+                unit.add(node, self._asserting)
                 for call in self._calls(node, called, declared):
                     yield self._unit(call, asserts=True)
 
     def _unit(self, text: str, asserts: bool = False) -> _Unit:
         unit = _Unit()
         for node in ast.parse(text).body:
-            unit.add(node, ast.unparse(node), self._asserting)
+            unit.add(node, self._asserting)
         unit.asserts = asserts
         return unit
 
@@ -220,13 +220,14 @@ def _divided(units: list[_Unit], names: set[str], unknown: set[str], apart: bool
     is_tested = any(unit.asserts and needs[unit] & (live | variables) for unit in runs)
     if not is_tested or not any(unit.calls for unit in runs):
         raise ConfigError("tests: got no assert at top level and no function test_..., expected at least one test")
-    apart &= all(unit.asserts and unit.calls and needs[unit] & live for unit in runs)
-    if apart and not _shared(units, needs) & variables:
-        setup, tests, used = others, [[unit] for unit in runs], [needs[unit] for unit in runs]
+    read = set().union(*(needs[unit] - {name for name in unit.binds if count[name] == 1} for unit in runs))
+    apart &= all(unit.asserts and unit.calls and needs[unit] & live for unit in runs) and not read & variables
+    if apart:
+        setup, tests = others, [[unit] for unit in runs]
     else:
         first = units.index(runs[0])
-        setup, tests, used = units[:first], [units[first:]], [set().union(*needs.values())]
-    for more in used:
+        setup, tests = units[:first], [units[first:]]
+    for more in needs.values() if apart else [set().union(*needs.values())]:
         if len(more & unknown) > 1:
             shown = ", ".join(sorted(more & unknown))
             raise ConfigError(
@@ -243,20 +244,6 @@ def _closure(names: set[str], reads: dict[str, set[str]]) -> set[str]:
         reached |= more
         waiting += more
     return reached
-
-
-def _shared(units: list[_Unit], needs: dict[_Unit, set[str]]) -> set[str]:
-    """Returns the names that one unit uses and a later one may change, or the other way round."""
-    shared, needed, bound, read = set(), set(), set(), set()
-    for unit in units:
-        if unit in needs:
-            shared |= bound & needs[unit] | needed & unit.binds | read & unit.now
-            needed |= needs[unit]
-            bound |= unit.binds
-            read |= unit.now
-        else:
-            shared |= needed & (unit.binds | unit.now if not unit.stands else unit.binds)
-    return shared
 
 
 def _joined(units: list[_Unit]) -> str:

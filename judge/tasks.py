@@ -25,9 +25,6 @@ from judge.syntax import DEFINITIONS, asserts_in, loaded_in, names_of, parse, pr
 from judge.worker import Program
 
 _UNFIT = re.compile("[\0\ud800-\udfff]")  # not allowed in a source, a pipe or a file
-_NAMED_IN_PROMPT = re.compile(
-    r"\b(?:define|implement|write|def)\s+(?:[^`\n]{0,40}`)?(?:def\s+)?(\w+)\s*\(", re.IGNORECASE
-)
 
 
 class Stdio(BaseModel):
@@ -52,7 +49,7 @@ class CodeTask(BaseModel):
     stdio: list[Stdio] = []
     timeout_s: Annotated[float, Field(ge=0.1, le=60)] = 2.0  # for all tests together
     memory_mb: Annotated[int, Field(ge=64, le=4096)] = 256
-    entry_points: list[str] = []  # names that the candidate defines; [] = inferred by infer_entry_points
+    entry_points: list[str] = []  # names that the candidate defines; [] = the one that the tests ask for
     setup_code: str = ""  # runs before each test, in its namespace: imports, helpers
     stateful: bool = (
         False  # tests call methods of objects that the candidate returns, and operators of classes that they name
@@ -78,10 +75,13 @@ class CodeTask(BaseModel):
 
     @cached_property
     def callables(self) -> tuple[str, ...]:
-        """Returns the declared entry points, else the inferred one; () if there is none."""
-        if self.stdio:
-            return ()
-        return tuple(self.entry_points) or infer_entry_points(self.tests, self.prompt, self.setup_code)
+        """Returns the declared entry points, else the one name that the tests ask for; else ().
+
+        Never two: a task that asks for `decode` and tests `decode(encode(x)) == x` must supply `encode`, or declare
+        that the candidate supplies both, since a candidate that writes both halves passes with two identity functions.
+        """
+        names = () if self.stdio else asked_names(self.tests, self.setup_code)
+        return tuple(self.entry_points) or (tuple(names) if len(names) == 1 else ())
 
     def program(self, source: str) -> Program:
         """Returns the program for a sandbox that judges `source` on this task."""
@@ -153,18 +153,6 @@ def asked_names(tests: Sequence[str], setup_code: str = "") -> set[str]:
     names = set().union(*(names_of(test).free for test in tests if tree_of(test)))
     setup = names_of(setup_code) if tree_of(setup_code) else names_of("")
     return (names | setup.free) - setup.binds
-
-
-def infer_entry_points(tests: Sequence[str], prompt: str = "", setup_code: str = "") -> tuple[str, ...]:
-    """Returns the one name that the tests ask for, or the one of several that the prompt asks for; else ().
-
-    Never two: a task that asks for `decode` and tests `decode(encode(x)) == x` must supply `encode`, or declare that
-    the candidate supplies both, since a candidate that writes both halves passes with two identity functions.
-    """
-    names = asked_names(tests, setup_code)
-    if len(names) > 1:
-        names &= set(_NAMED_IN_PROMPT.findall(prompt))
-    return tuple(names) if len(names) == 1 else ()
 
 
 def static_problems(task: CodeTask) -> list[str]:

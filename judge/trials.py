@@ -8,14 +8,12 @@ import builtins
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 from judge.pool import Sandbox
 from judge.syntax import asserts_in, loaded_in, tree_of
 from judge.tasks import CodeTask, read_task, read_tasks, static_problems
-from judge.worker import Program, ProgramVerdict
+from judge.worker import ProgramVerdict
 
-_BATCH = 64  # rows whose programs go to the sandbox together
 _CONSTANTS = ("None", "0", "1", "True", "False", "''", "[]")
 _EMPTIES = "[arg.clear() for arg in args if hasattr(arg, 'clear')]"
 _FIRST = "args[0] if args else next(iter(kwargs.values()), None)"
@@ -80,14 +78,6 @@ class Report:
         return "\n".join(lines)
 
 
-class _Trial(NamedTuple):
-    """Pairs a program with the row at `line` and the problem to report if it passes; "" for a solution, which must."""
-
-    line: int
-    program: Program
-    if_passed: str
-
-
 def check(
     path: Path, sandbox: Sandbox | None, progress: Callable[[int, int], None] = lambda done, rows: None
 ) -> Report:
@@ -115,21 +105,23 @@ def check(
         report.add(line, sentences)
         if not sentences:
             sound.append((line, task))
-    for start in range(0, len(sound) if sandbox else 0, _BATCH):
-        trials = [trial for line, task in sound[start : start + _BATCH] for trial in _trials(line, task)]
-        for trial, verdict in zip(trials, sandbox.judge([trial.program for trial in trials]), strict=True):
-            _record(report, trial, verdict)
-        progress(min(start + _BATCH, len(sound)), len(sound))
+    for number, (line, task) in enumerate(sound if sandbox else (), start=1):
+        sources, sentences = zip(*_trials(task), strict=True)
+        verdicts = sandbox.judge([task.program(source) for source in sources])
+        for verdict, sentence in zip(verdicts, sentences, strict=True):
+            report.add(line, _problems(report, task, verdict, sentence))
+        progress(number, len(sound))
     return report
 
 
-def _trials(line: int, task: CodeTask) -> Iterator[_Trial]:
+def _trials(task: CodeTask) -> Iterator[tuple[str, str]]:
+    """Yields programs, each with the problem to report if it passes; "" for a solution, which must."""
     if task.solution:
-        yield _Trial(line, task.program(task.solution), "")
+        yield task.solution, ""
     for index, source in enumerate(task.wrong):
-        yield _Trial(line, task.program(source), f"wrong[{index}] passes all tests; add a test that it fails")
+        yield source, f"wrong[{index}] passes all tests; add a test that it fails"
     for what, source in ignorant_programs(task):
-        yield _Trial(line, task.program(source), f"all tests pass for a program that always {what}; add a test")
+        yield source, f"all tests pass for a program that always {what}; add a test"
 
 
 def ignorant_programs(task: CodeTask) -> list[tuple[str, str]]:
@@ -163,20 +155,21 @@ def _errors_named(task: CodeTask) -> list[str]:
     return sorted(name for name, kind in kinds.items() if isinstance(kind, type) and issubclass(kind, Exception))
 
 
-def _record(report: Report, trial: _Trial, verdict: ProgramVerdict) -> None:
-    failed = next(((index, test) for index, test in enumerate(verdict.tests) if test.verdict != "pass"), None)
+def _problems(report: Report, task: CodeTask, verdict: ProgramVerdict, if_passed: str) -> Iterator[str]:
+    """Counts a verdict, and yields its problem with the row."""
+    failed = [(index, test) for index, test in enumerate(verdict.tests) if test.verdict != "pass"]
     why = ""
-    if failed is not None:
-        index, test = failed
-        why = f"{'stdio' if trial.program.stdio else 'tests'}[{index}] ({test.verdict}: {test.detail[:300]})"
+    if failed:
+        index, test = failed[0]
+        why = f"{'stdio' if task.stdio else 'tests'}[{index}] ({test.verdict}: {test.detail[:300]})"
     if not verdict.scored:
-        report.add(trial.line, [f"the sandbox failed at {why}; check this row again"])
-    elif not trial.if_passed:
+        yield f"the sandbox failed at {why}; check this row again"
+    elif not if_passed:
         report.verified += verdict.passed
         if not verdict.passed:
-            report.add(trial.line, [f"the solution fails {why}; fix one or the other"])
+            yield f"the solution fails {why}; fix one or the other"
     else:
         report.wrong += 1
         report.refused += not verdict.passed
         if verdict.passed:
-            report.add(trial.line, [trial.if_passed])
+            yield if_passed

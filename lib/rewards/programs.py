@@ -184,7 +184,7 @@ def _check(rows: Sequence[dict], places: Sequence[object]) -> None:
     for row, place in zip(rows, places, strict=True):
         task = _task(row, place)
         # fields that training does not use are not checked
-        judging = task.model_copy(update={"prompt": task.prompt or "-", "solution": "", "wrong": []})
+        judging = task.model_copy(update={"solution": "", "wrong": []})
         if sentences := static_problems(judging):
             flaws.append(f"{sentences[0]} ({place})")
     if flaws:
@@ -197,9 +197,7 @@ def _check(rows: Sequence[dict], places: Sequence[object]) -> None:
 
 def _task(row: dict, place: object = "a row") -> CodeTask:
     """Returns the task of a row. Raises ConfigError where it is none, or where its entry points cannot be inferred."""
-    keys = {key: row[key] for key in CodeTask.model_fields if row.get(key) is not None}
-    if not isinstance(keys.get("prompt", ""), str):  # a chat; a text prompt only helps to infer the entry point
-        del keys["prompt"]
+    keys = {key: row[key] for key in CodeTask.model_fields if key != "prompt" and row.get(key) is not None}
     text = json.dumps(keys, sort_keys=True, default=str)
     task, mistakes = _read_task(text)
     if mistakes:
@@ -212,7 +210,7 @@ def _task(row: dict, place: object = "a row") -> CodeTask:
 
 @lru_cache(maxsize=10_000)  # a group repeats its row
 def _read_task(row: str) -> tuple[CodeTask | None, list[str]]:
-    task, mistakes = read_task({"prompt": "", **json.loads(row)})
+    task, mistakes = read_task({"prompt": "-", **json.loads(row)})
     if task is not None and not task.stdio and not task.callables:
         mistakes.append("entry_points: cannot be inferred from the tests; declare them")
     return task, mistakes

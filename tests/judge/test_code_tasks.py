@@ -8,7 +8,6 @@ import pytest
 from judge.tasks import (
     CodeTask,
     asked_names,
-    infer_entry_points,
     read_task,
     read_tasks,
     static_problems,
@@ -70,25 +69,15 @@ def test_what_the_setup_defines_is_no_candidates():
 
 
 @pytest.mark.parametrize(
-    ("prompt", "names"),
+    ("tests", "names"),
     [
-        ("", ()),
-        ("Implement `decode(text)`, the inverse of encode.", ("decode",)),
-        ("Write a function `decode(text)`.", ("decode",)),
-        ("Define decode (text).", ("decode",)),
-        ("```\ndef decode(text):\n```", ("decode",)),
-        ("Implement `encode(text)`. Define `decode(text)`, too.", ()),  # both halves: two identities would pass
-        ("Implement `other(text)`.", ()),
-        ("`decode(text)` is given.", ()),
+        (["assert f(1) == 1", "assert f(len('a')) == 1"], ("f",)),
+        (["assert True"], ()),
+        (["assert decode(encode('a')) == 'a'"], ()),  # both halves: two identities would pass
     ],
 )
-def test_of_several_asked_names_the_prompt_picks_one(prompt, names):
-    assert infer_entry_points(["assert decode(encode('a')) == 'a'"], prompt) == names
-
-
-def test_one_called_name_needs_no_prompt():
-    assert infer_entry_points(["assert f(1) == 1", "assert f(len('a')) == 1"]) == ("f",)
-    assert infer_entry_points(["assert True"]) == ()
+def test_the_one_name_that_is_asked_for_is_the_entry_point(tests, names):
+    assert CodeTask(prompt="Implement `decode(text)`.", tests=tests).callables == names
 
 
 def test_a_sound_row_has_no_problem():
@@ -97,7 +86,11 @@ def test_a_sound_row_has_no_problem():
     assert static_problems(read_task(SQUARE)[0]) == []
 
 
-BAD, SUM = {"entry_points": ["add", "Bad"]}, {"entry_points": ["Sum"], "stateful": True}
+GIVEN, BAD, SUM = (
+    {"entry_points": ["add"]},
+    {"entry_points": ["add", "Bad"]},
+    {"entry_points": ["Sum"], "stateful": True},
+)
 
 
 @pytest.mark.parametrize(
@@ -144,12 +137,12 @@ BAD, SUM = {"entry_points": ["add", "Bad"]}, {"entry_points": ["Sum"], "stateful
         ({"tests": [f"x = 1\nassert add(1, 2) != 0x{'f' * 3600}"]}, "tests[0]: line 2 has an integer of more than"),
         ({"setup_code": "def"}, "setup_code: does not parse"),
         ({"solution": "def"}, "solution: does not parse"),
-        ({"tests": ["assert add(1, other(2)) == 3"]}, "tests: nothing defines other"),
+        ({"tests": ["assert add(1, other(2)) == 3"], **GIVEN}, "tests: nothing defines other"),
         ({"tests": ["assert add(lambda: 1, 2) == 3"]}, "passes a lambda to add; functions cannot cross the process"),
         ({"tests": ["assert add([len], 2) == 3"]}, "passes 'len' to add"),
         ({"tests": ["def key(x): pass\nassert add(1, b={'a': key}) == 3"]}, "tests[0]: line 2 passes 'key' to add"),
         ({"setup_code": "class Node: pass", "tests": ["assert add(Node, 2) == 3"]}, "passes 'Node' to add"),
-        ({"tests": ["assert isinstance(add(1, 2), (int, Sum))"]}, "tests: nothing defines Sum"),
+        ({"tests": ["assert isinstance(add(1, 2), (int, Sum))"], **GIVEN}, "tests: nothing defines Sum"),
         ({"tests": ["assert type(Sum(1)) is Sum"], **SUM}, "line 1 asks for the type of an object of the candidate"),
         (
             {"tests": ["s = Sum(1)\ns.parts.append(2)\nassert s.parts == [2]"], **SUM},
@@ -229,7 +222,7 @@ def test_solutions_pass_and_wrong_programs_do_not(tmp_path, sandbox):
     assert report.problems == {}
     assert (report.solutions, report.verified) == (2, 2)
     assert (report.wrong, report.refused) == (1 + 11 + 2 + 11, 1 + 11 + 2 + 11)
-    assert told == [(3, 3)]
+    assert told == [(1, 3), (2, 3), (3, 3)]
     assert "not verified (no solution)  1" in report.text()
 
 

@@ -76,6 +76,7 @@ from lib.core.config.rl import (
 )
 from lib.core.config.score import ATTEMPT, Generation, Prompts, ScoreConfig, ScoreTrain
 from lib.core.config.selfplay import (
+    GspoTrain,
     Opponent,
     SelfPlayConfig,
     Snapshots,
