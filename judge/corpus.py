@@ -8,7 +8,7 @@ refusal. Run them nowhere but in the sandbox. Until then they are text: reading 
 
 A folder is a kind, a file a program, whose first lines say what is due:
 
-    # expected: REFUSED timeout         the verdicts that may appear; capitals stand for several (SEVERAL below)
+    # expected: wrong timeout           the verdicts that may appear
     # settings: {"stateful": True}      of the program, if any
     # test: assert first([1]) == [3]    instead of TESTS; several such lines are one test
     # tests: catching.py                makes an attack of each test in this file, called {test}_{program}
@@ -52,18 +52,6 @@ HOSTILE = FOLDER / "hostile"
 TESTS = ("assert add(1, 2) == 3", "assert add(-5, 5) == 0", "assert add(10**6, 1) == 1000001")
 LIMIT = 10.0  # seconds of a right program: what is asked there is whether, not how fast
 HEADER = re.compile(r"# (expected|settings|tests?|source): (.*)\n")
-SEVERAL = {
-    "REFUSED": "wrong exception load_error",  # the attack was refused, and the program has no answer
-    "ENDED": "exited died",
-    "NOT_DATA": "opaque wrong exception",
-    "OWN_GOAL": "wrong exception load_error exited died protocol timeout",  # it broke itself
-    "NOISE": "protocol wrong died",  # bytes that no one asked for
-    "BAD_REPLY": "protocol wrong opaque exception",
-    "SLOW": "timeout died",
-    "STARVED": "memory timeout died exception wrong load_error",
-    "TOO_MUCH": "load_error memory died timeout",
-    "ANYTHING": "wrong exception load_error exited died protocol timeout opaque memory",
-}
 
 
 @dataclass(frozen=True)
@@ -115,8 +103,7 @@ def _read(path: Path, kind: str) -> Iterator[Case]:
         if "source" in header:
             source = eval(source, {"include": include})  # the corpus is ours
         settings = ast.literal_eval(header.get("settings", "{}"))
-        words = [SEVERAL.get(word, word) for word in header.get("expected", "pass").split()]
-        due = tuple(" ".join(words).split())
+        due = tuple(header.get("expected", "pass").split())
         if blocks:
             given: dict[str, list[str]] = {"test": [], "stdin": [], "stdout": [], "setup": []}
             for part, block in zip(blocks[::2], blocks[1::2], strict=True):

@@ -67,7 +67,7 @@ class Rewriting(ast.NodeTransformer):
         self.names: dict[str, str] = {}  # what the tests import from the program's module, by their word for it
         self.star = False  # they import all of it
         self.approximates = False
-        self.cases: dict[ast.AST, list[tuple[list[str], str, bool]]] = {}  # of tests: names, values, are they tuples
+        self.cases: dict[ast.AST, list[tuple[list[str], str]]] = {}  # of tests: names, values
         self._modules: set[str] = set()  # their words for the program's module
         self._pytest: dict[str, str] = {}  # their words for pytest ("") and its functions
         nodes = [node for tree in trees for node in ast.walk(tree)]
@@ -150,19 +150,16 @@ class Rewriting(ast.NodeTransformer):
         node.decorator_list, self.cases[node] = kept, cases
         return self.generic_visit(node)
 
-    def _cases(self, call: Any) -> tuple[list[str], str, bool]:
+    def _cases(self, call: Any) -> tuple[list[str], str]:
         named = {pair.arg: pair.value for pair in call.keywords}
         words, values = [*call.args, *(named[key] for key in ("argnames", "argvalues") if key in named)][:2]
         names = ast.literal_eval(words)
-        are_tuples = not isinstance(names, str) or "," in names.strip(" ,")
-        for node in (node for node in ast.walk(values) if isinstance(node, ast.List | ast.Tuple)):
-            for at, part in enumerate(node.elts):
-                if isinstance(part, ast.Call) and self.of_pytest(part.func) == "param":
-                    if any(pair.arg == "marks" for pair in part.keywords):
-                        raise ConfigError("tests: use marks of pytest.param: remove them, or the case")
-                    node.elts[at] = ast.Tuple(part.args, ast.Load()) if are_tuples else part.args[0]
-        names = names.replace(",", " ").split() if isinstance(names, str) else list(names)
-        return names, ast.unparse(self.visit(values)), are_tuples
+        values = self.visit(values)
+        self.check([values])
+        text = ast.unparse(values)
+        if not isinstance(names, str):
+            return list(names), text
+        return names.replace(",", " ").split(), text if "," in names.strip(" ,") else f"zip({text})"
 
     def visit_Call(self, node: ast.Call) -> Any:
         """Replaces `pytest.approx`."""
@@ -219,7 +216,7 @@ class Rewriting(ast.NodeTransformer):
             return None if before is None else f"{before}.{node.attr}".lstrip(".")
         return self._pytest.get(node.id) if isinstance(node, ast.Name) else None
 
-    def check(self, trees: Sequence[ast.Module]) -> None:
+    def check(self, trees: Sequence[ast.AST]) -> None:
         """Raises ConfigError for what is left of pytest."""
         for node in (node for tree in trees for node in ast.walk(tree)):
             if isinstance(node, ast.Name) and node.id in self._pytest:

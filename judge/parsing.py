@@ -296,23 +296,22 @@ def code_blocks(text: str) -> list[CodeBlock]:
     follow on its line. An unclosed fence is not a block, and hides what follows. Lines end in a newline; a carriage
     return before it is a blank.
     """
-    return _scan_fences(text)[0]
-
-
-def _scan_fences(text: str) -> tuple[list[CodeBlock], bool]:
-    """Returns the closed blocks, and whether there is any fence at all."""
     blocks, opening, fence = [], None, ""  # `fence` is kept: slicing a long one for each line is quadratic
     for line in _FENCE.finditer(text):
         run, rest = line[1], line[2]
         if opening is None:
-            if run[0] == "~" or "`" not in rest:
+            if _opens(line):
                 opening, fence = line, run
         elif run.startswith(fence) and not rest.strip(" \t\r"):
             words = opening[2].split(maxsplit=1)
             code = _outdented(text[opening.end() + 1 : line.start()], opening.start(1) - opening.start())
             blocks.append(CodeBlock(words[0].lower() if words else "", code, opening.start(), line.end()))
             opening = None
-    return blocks, bool(blocks) or opening is not None
+    return blocks
+
+
+def _opens(line: re.Match) -> bool:
+    return line[1][0] == "~" or "`" not in line[2]
 
 
 def _outdented(code: str, blanks: int) -> str:
@@ -327,10 +326,9 @@ def last_code(text: str) -> str:
     block: an unclosed one, as in truncated outputs, is never run.
     """
     text = without_thinking(text)
-    blocks, fenced = _scan_fences(text)
-    if not fenced:
+    if not any(map(_opens, _FENCE.finditer(text))):
         return text
-    return next((block.code for block in reversed(blocks) if block.info in ("", *_PYTHON)), "")
+    return next((block.code for block in reversed(code_blocks(text)) if block.info in ("", *_PYTHON)), "")
 
 
 def well_formed_code(text: str, needs_marker: bool) -> str | None:

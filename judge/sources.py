@@ -110,13 +110,13 @@ class _Reading:
     def program(self, declared: tuple[str, ...] | None) -> Program:
         """Returns the program without its source. Raises ConfigError."""
         units = list(self._units(declared))
-        if declared is not None:  # HumanEval's may be an expression, such as Solution().add
-            declared = tuple(dict.fromkeys(name for text in declared for name in sorted(loaded_in(_parsed(text)))))
-        names, unknown = self._entry_points(units, declared)
-        bound = set().union(*(unit.binds for unit in units))
+        if declared is not None:
+            declared = tuple(dict.fromkeys(name for text in declared for name in sorted(_names_in(text))))
+        every = names_of(_joined(units))
+        names, unknown = self._entry_points(every, declared)
         defined = {node.name for node in self._nodes if isinstance(node, DEFINITIONS)}
         for tree in self._trees:
-            for line, sentence in problems_in(tree, set(names), bound, defined):
+            for line, sentence in problems_in(tree, set(names), every.binds, defined):
                 raise ConfigError(f"tests: line {line} {sentence}")
         apart = not any(isinstance(node, ast.Global) for node in self._nodes)
         setup, tests = _divided(units, set(names), unknown - self._errors(), apart)
@@ -178,9 +178,8 @@ class _Reading:
             if isinstance(base, ast.Name) and base.id in self._classes:
                 yield from self._bases(self._classes[base.id])
 
-    def _entry_points(self, units: list[_Unit], declared: tuple[str, ...] | None) -> tuple[tuple[str, ...], set[str]]:
+    def _entry_points(self, every: Names, declared: tuple[str, ...] | None) -> tuple[tuple[str, ...], set[str]]:
         """Returns the names that the tests use of the program, and those of them that nothing says it defines."""
-        every = Names(*(set().union(*(getattr(unit, what) for unit in units)) for what in Names._fields))
         given = tuple(dict.fromkeys(self._rewriting.names.values())) if declared is None else declared
         if both := every.binds & set(given):
             raise ConfigError(f"tests: bind {both.pop()}, which the program is to define: rename one of them")
@@ -210,11 +209,10 @@ def _divided(units: list[_Unit], names: set[str], unknown: set[str], apart: bool
         live |= more
     runs = [unit for unit in units if unit.asserts or unit.now & live]
     others = [unit for unit in units if unit not in runs]
-    reads: dict[str, set[str]] = {}
-    for unit in others:
-        for name in unit.binds:
-            reads[name] = reads.get(name, set()) | unit.now | unit.later
-    needs = {unit: _closure(unit.now | unit.later, reads) for unit in runs}
+    needs = {unit: unit.now | unit.later for unit in runs}
+    for reached in needs.values():  # and what the set-up reads for them
+        while more := set().union(*(unit.now | unit.later for unit in others if unit.binds & reached)) - reached:
+            reached |= more
     count = Counter(name for unit in units for name in unit.binds)
     variables = {name for unit in units for name in unit.binds if not unit.stands or count[name] > 1}
     is_tested = any(unit.asserts and needs[unit] & (live | variables) for unit in runs)
@@ -235,15 +233,6 @@ def _divided(units: list[_Unit], names: set[str], unknown: set[str], apart: bool
                 f"write `from solution import {shown}`, or declare them as entry points"
             )
     return _joined(setup), tuple(map(_joined, tests))
-
-
-def _closure(names: set[str], reads: dict[str, set[str]]) -> set[str]:
-    reached, waiting = set(names), list(names)
-    while waiting:
-        more = reads.get(waiting.pop(), set()) - reached
-        reached |= more
-        waiting += more
-    return reached
 
 
 def _joined(units: list[_Unit]) -> str:
@@ -270,11 +259,12 @@ def _is_constant(node: ast.expr) -> bool:
     return True
 
 
-def _parsed(name: str) -> ast.AST:
+def _names_in(text: str) -> set[str]:
+    """Returns the names of an entry point, which may be an expression, such as Solution().add of HumanEval."""
     try:
-        return ast.parse(name, mode="eval")
+        return loaded_in(ast.parse(text, mode="eval"))
     except (SyntaxError, ValueError) as error:
-        raise ConfigError(f"entry_points: got {name[:60]!r}, expected names") from error
+        raise ConfigError(f"entry_points: got {text[:60]!r}, expected names") from error
 
 
 def _is_idle(node: ast.stmt) -> bool:
@@ -284,20 +274,17 @@ def _is_idle(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
-def _call_of(function: ast.FunctionDef, cases: list[tuple[list[str], str, bool]], called: str) -> str:
+def _call_of(function: ast.FunctionDef, cases: list[tuple[list[str], str]], called: str) -> str:
     """Returns the call of a test, with the values of its `parametrize`. Raises ConfigError for other parameters."""
-    given = {name for names, *_ in cases for name in names}
+    given = {name for names, _ in cases for name in names}
     if function.decorator_list:
         raise ConfigError(f"tests: {function.name} has a decorator that is not understood: remove it")
     needed = len(function.args.args) - len(function.args.defaults)
     parameters = [arg.arg for arg in function.args.args["." in called : needed]]
     if missing := [name for name in parameters if name not in given]:
         raise ConfigError(f"tests: {function.name} takes {missing[0]}, which nothing gives it: write it into the test")
-    lines = [f"{'    ' * depth}for _case_{depth} in {values}:" for depth, (_, values, _) in enumerate(cases)]
-    passed = [
-        f"**dict(zip({names!r}, {f'_case_{depth}' if are_tuples else f'[_case_{depth}]'}))"
-        for depth, (names, _, are_tuples) in enumerate(cases)
-    ]
+    lines = [f"{'    ' * depth}for _case_{depth} in {values}:" for depth, (_, values) in enumerate(cases)]
+    passed = [f"**dict(zip({names!r}, _case_{depth}))" for depth, (names, _) in enumerate(cases)]
     return "\n".join([*lines, f"{'    ' * len(cases)}{called}({', '.join(passed)})"])
 
 

@@ -45,11 +45,6 @@ def tree_of(code: str) -> ast.Module | None:
     return parse(code)[0]
 
 
-def asserts_in(tree: ast.AST) -> list[ast.expr]:
-    """Returns the questions of the assert statements."""
-    return [node.test for node in ast.walk(tree) if isinstance(node, ast.Assert)]
-
-
 def loaded_in(tree: ast.AST) -> set[str]:
     """Returns the names that the code reads."""
     return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}

@@ -21,7 +21,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from judge.errors import ConfigError
-from judge.syntax import DEFINITIONS, asserts_in, loaded_in, names_of, parse, problems_in, tree_of
+from judge.syntax import DEFINITIONS, loaded_in, names_of, parse, problems_in, tree_of
 from judge.worker import Program
 
 _UNFIT = re.compile("[\0\ud800-\udfff]")  # not allowed in a source, a pipe or a file
@@ -199,7 +199,7 @@ def _problems_of_tests(task: CodeTask) -> Iterator[str]:
     for index, tree in enumerate(map(tree_of, task.tests)):
         where = f"tests[{index}]"
         helped = [helpers[name] for name in loaded_in(tree) & helpers.keys()]
-        if not any(map(asserts_in, (tree, *helped))):
+        if not any(isinstance(node, ast.Assert) for part in (tree, *helped) for node in ast.walk(part)):
             yield f"{where}: has no assert statement; add one"
         if names and not any(names & loaded_in(part) for part in (tree, *helped)):
             yield f"{where}: never calls {' or '.join(sorted(names))}; fix or remove it"

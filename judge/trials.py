@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from judge.pool import Sandbox
-from judge.syntax import asserts_in, loaded_in, tree_of
+from judge.syntax import loaded_in, tree_of
 from judge.tasks import CodeTask, read_task, read_tasks, static_problems
 from judge.worker import ProgramVerdict
 
@@ -27,8 +27,6 @@ class Report:
     rows: list[tuple[int, dict]]  # line number and row, sound or not
     problems: dict[int, list[str]] = field(default_factory=dict)  # by line number; a line without one is sound
     tests: int = 0  # stdio cases count too
-    asserts: int = 0
-    inferred: int = 0  # rows whose entry point is inferred
     solutions: int = 0
     verified: int = 0  # of the solutions, those that passed
     wrong: int = 0  # programs that must fail: those of the rows and the general ones
@@ -61,8 +59,6 @@ class Report:
         table = {
             "rows": f"{len(self.rows)}, {len(self.clean)} of them without problems",
             "tests": self.tests,
-            "asserts": self.asserts,
-            "inferred entry points": self.inferred,
             "solutions verified": f"{self.verified} of {self.solutions}",
             "not verified (no solution)": len(self.rows) - self.solutions,
             "wrong programs refused": f"{self.refused} of {self.wrong}",
@@ -99,8 +95,6 @@ def check(
             if first != line:
                 sentences.append(f"prompt: the same as in line {first}; remove one of the rows")
             report.tests += len(task.tests) + len(task.stdio)
-            report.asserts += sum(len(asserts_in(tree)) for tree in map(tree_of, task.tests) if tree)
-            report.inferred += bool(not task.entry_points and task.callables)
             report.solutions += bool(task.solution)
         report.add(line, sentences)
         if not sentences:

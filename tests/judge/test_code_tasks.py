@@ -198,7 +198,7 @@ def test_all_bad_lines_are_told_not_only_the_first(tmp_path):
 def test_a_report_counts_and_caps(tmp_path):
     path = write(tmp_path / "tasks.jsonl", ADD, ADD, SQUARE, *["x\x1b"] * 30)
     report = check(path, None)
-    assert (len(report.rows), report.tests, report.asserts, report.inferred, report.solutions) == (3, 6, 4, 2, 3)
+    assert (len(report.rows), report.tests, report.solutions) == (3, 6, 3)
     assert report.problems[2] == ["prompt: the same as in line 1; remove one of the rows"]
     assert report.clean == [ADD, SQUARE]
     assert [(entry["line"], entry["row"]) for entry in report.quarantine[:2]] == [(2, ADD), (4, None)]

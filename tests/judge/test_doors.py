@@ -205,7 +205,7 @@ ROWS = {  # by row of the table: tests, and what else a row of data has
     ),
     "pytest.approx": (["from pytest import approx", "assert [add(.1, .2)] == approx([.3])"], {}),
     "parametrize": (
-        "import pytest\n@pytest.mark.parametrize('a, b', [(1, 2), pytest.param(3, 4)])\n"
+        "import pytest\n@pytest.mark.parametrize('a, b', [(1, 2), (3, 4)])\n"
         "@pytest.mark.parametrize('c', [0, 1])\ndef test(a, b, c):\n    assert add(a + c, b) == a + b + c", {},
     ),
     "common words": ("patch, input = [1, 2]\nassert add(patch, input) == 3", {}),

@@ -1,4 +1,4 @@
-# expected: SLOW
+# expected: timeout died
 # tries for ever; stops after 64 children, which live for three seconds
 import os, time
 children = 0

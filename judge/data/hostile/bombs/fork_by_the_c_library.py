@@ -1,4 +1,4 @@
-# expected: REFUSED SLOW
+# expected: wrong exception load_error timeout died
 # include: kernel.py
 
 # fork handlers and all; stops after 64 children

@@ -1,4 +1,4 @@
-# expected: STARVED
+# expected: memory timeout died exception wrong load_error
 import threading, time
 threading.stack_size(32768)
 threads = []

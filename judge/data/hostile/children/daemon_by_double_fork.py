@@ -1,4 +1,4 @@
-# expected: REFUSED ENDED
+# expected: wrong exception load_error exited died
 import os, time
 broke = False
 try:

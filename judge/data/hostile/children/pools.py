@@ -1,4 +1,4 @@
-# expected: REFUSED ENDED timeout
+# expected: wrong exception load_error exited died timeout
 import concurrent.futures, multiprocessing
 broke = False
 try:

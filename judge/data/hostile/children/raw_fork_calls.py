@@ -1,4 +1,4 @@
-# expected: REFUSED ENDED
+# expected: wrong exception load_error exited died
 # include: kernel.py
 
 # clone without CLONE_THREAD, clone3 and fork; a child leaves at once

@@ -1,4 +1,4 @@
-# expected: REFUSED ENDED
+# expected: wrong exception load_error exited died
 import os, subprocess
 broke = os.system("true") == 0
 ways = (

@@ -1,4 +1,4 @@
-# expected: REFUSED ENDED
+# expected: wrong exception load_error exited died
 import os, pty, webbrowser
 broke = False
 try:

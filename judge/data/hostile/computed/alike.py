@@ -1,4 +1,4 @@
-# expected: ANYTHING unsupported_test
+# expected: wrong exception load_error exited died protocol timeout opaque memory unsupported_test
 # settings: {"stateful": True, "entry_points": ("make", "Vector")}
 # tests: alike.py
 class Vector:

@@ -1,4 +1,4 @@
-# expected: ENDED
+# expected: exited died
 import os
 
 def add(a, b):

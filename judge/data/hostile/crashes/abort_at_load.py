@@ -1,3 +1,3 @@
-# expected: ENDED load_error
+# expected: exited died load_error
 import os
 os.abort()

@@ -1,4 +1,4 @@
-# expected: NOISE exception exited timeout
+# expected: protocol wrong died exception exited timeout
 # gives references away that are not its own
 import ctypes
 

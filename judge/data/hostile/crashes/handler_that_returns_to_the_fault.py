@@ -1,4 +1,4 @@
-# expected: ENDED timeout
+# expected: exited died timeout
 import ctypes, signal
 for number in (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGABRT):
     signal.signal(number, lambda *_: None)

@@ -1,4 +1,4 @@
-# expected: STARVED exited
+# expected: memory timeout died exception wrong load_error exited
 def add(a, b):
     return None
 

@@ -1,4 +1,4 @@
-# expected: ENDED
+# expected: exited died
 import ctypes
 
 def add(a, b):

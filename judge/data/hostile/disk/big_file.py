@@ -1,4 +1,4 @@
-# expected: REFUSED
+# expected: wrong exception load_error
 # stops at 64 MB
 broke = False
 for folder in ("/tmp", "/dev/shm", "/var/tmp", "@HOME@", "/run", "."):

@@ -1,4 +1,4 @@
-# expected: REFUSED
+# expected: wrong exception load_error
 # stops after 2,000
 import os
 broke = False

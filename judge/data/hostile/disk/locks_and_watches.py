@@ -1,4 +1,4 @@
-# expected: REFUSED
+# expected: wrong exception load_error
 # semaphores in /dev/shm; inotify and fanotify watches on the home
 import ctypes, _multiprocessing
 broke = False

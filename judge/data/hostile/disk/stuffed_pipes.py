@@ -1,4 +1,4 @@
-# expected: REFUSED ENDED
+# expected: wrong exception load_error exited died
 # memory of the kernel: 64 KB in each of many pipes, 1 MB if they can be enlarged
 import fcntl, os
 ends, enlarged = [], False

@@ -1,4 +1,4 @@
-# expected: NOISE load_error
+# expected: protocol wrong died load_error
 # include: wire.py
 
 for value in (3, 0, 1000001):

@@ -1,4 +1,4 @@
-# expected: SLOW exception protocol
+# expected: timeout died exception protocol
 # include: wire.py
 
 # the pipe stays open in copies after the end of its number, so its reader sees no end of file

@@ -1,4 +1,4 @@
-# expected: ENDED exception protocol timeout
+# expected: exited died exception protocol timeout
 # include: wire.py
 
 # replies go to the request pipe's number and the other way round

@@ -1,4 +1,4 @@
-# expected: ENDED
+# expected: exited died
 # include: wire.py
 
 def add(a, b):

@@ -1,4 +1,4 @@
-# expected: NOISE load_error
+# expected: protocol wrong died load_error
 # include: wire.py
 
 # a judge that forked from the same parent and draws its ids from `random` can be predicted

@@ -1,4 +1,4 @@
-# expected: NOISE timeout
+# expected: protocol wrong died timeout
 # include: wire.py
 
 # answers call n + 1 with the id of call n, once that call is over

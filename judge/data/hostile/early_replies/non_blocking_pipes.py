@@ -1,4 +1,4 @@
-# expected: OWN_GOAL opaque
+# expected: wrong exception load_error exited died protocol timeout opaque
 # include: wire.py
 
 # the flag belongs to the open file, so the judge's end would share it

@@ -1,4 +1,4 @@
-# expected: NOISE
+# expected: protocol wrong died
 # include: wire.py
 
 # two replies with the right id: the first one says pass

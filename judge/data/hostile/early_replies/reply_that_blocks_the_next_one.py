@@ -1,4 +1,4 @@
-# expected: NOISE timeout
+# expected: protocol wrong died timeout
 # include: wire.py
 
 # the first reply is valid, what follows is half a frame that the next reply completes

@@ -1,4 +1,4 @@
-# expected: OWN_GOAL
+# expected: wrong exception load_error exited died protocol timeout
 # include: wire.py
 
 # opens the other end of its own pipes and asks the runtime for the right answers

@@ -1,4 +1,4 @@
-# expected: NOISE
+# expected: protocol wrong died
 # include: wire.py
 
 send(frame({"id": "load", "ok": ["add"]}))

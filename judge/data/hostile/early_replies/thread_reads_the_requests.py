@@ -1,4 +1,4 @@
-# expected: OWN_GOAL
+# expected: wrong exception load_error exited died protocol timeout
 # include: wire.py
 
 # the request is taken before the runtime sees it, and answered with a verdict

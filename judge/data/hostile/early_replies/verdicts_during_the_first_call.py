@@ -1,4 +1,4 @@
-# expected: NOISE exited
+# expected: protocol wrong died exited
 # include: wire.py
 
 def add(a, b):

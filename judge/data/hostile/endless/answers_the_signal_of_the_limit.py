@@ -1,4 +1,4 @@
-# expected: SLOW
+# expected: timeout died
 # the soft limit of processor time only sends a signal
 import signal
 count = 0

@@ -1,4 +1,4 @@
-# expected: SLOW
+# expected: timeout died
 # and removes the timers that might send one
 import signal
 for timer in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF):

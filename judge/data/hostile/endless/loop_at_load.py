@@ -1,3 +1,3 @@
-# expected: SLOW
+# expected: timeout died
 while True:
     pass

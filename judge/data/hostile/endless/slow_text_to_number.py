@@ -1,4 +1,4 @@
-# expected: SLOW wrong
+# expected: timeout died wrong
 import sys
 if hasattr(sys, "set_int_max_str_digits"):
     sys.set_int_max_str_digits(0)

@@ -1,4 +1,4 @@
-# expected: SLOW wrong
+# expected: timeout died wrong
 # the call returns, what it left behind keeps the interpreter busy
 import sys, threading
 

@@ -1,4 +1,4 @@
-# expected: NOT_DATA SLOW
+# expected: opaque wrong exception timeout died
 # compares item by item, like an array, and calls the result true
 class Truth(list):
     def __bool__(self):

@@ -1,4 +1,4 @@
-# expected: NOT_DATA
+# expected: opaque wrong exception
 # isinstance(answer, int) is true, and so is every comparison
 class Equal:
     @property

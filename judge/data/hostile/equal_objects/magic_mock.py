@@ -1,4 +1,4 @@
-# expected: STARVED opaque
+# expected: memory timeout died exception wrong load_error opaque
 from unittest.mock import MagicMock
 
 def add(a, b):

@@ -1,4 +1,4 @@
-# expected: NOT_DATA
+# expected: opaque wrong exception
 class Meta(type):
     def __eq__(cls, other):
         return True

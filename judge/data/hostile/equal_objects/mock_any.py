@@ -1,4 +1,4 @@
-# expected: REFUSED opaque
+# expected: wrong exception load_error opaque
 from unittest import mock
 
 def add(a, b):

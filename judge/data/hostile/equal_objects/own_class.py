@@ -1,4 +1,4 @@
-# expected: NOT_DATA
+# expected: opaque wrong exception
 class Equal:
     __hash__ = None
     def __eq__(self, other):

@@ -1,4 +1,4 @@
-# expected: NOT_DATA
+# expected: opaque wrong exception
 import collections, decimal, enum, fractions
 
 class Colour(enum.IntEnum):

@@ -1,4 +1,4 @@
-# expected: ENDED exception load_error memory
+# expected: exited died exception load_error memory
 class Failure(BaseException):
     def __str__(self):
         return "x" * 50_000_000

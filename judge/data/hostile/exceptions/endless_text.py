@@ -1,4 +1,4 @@
-# expected: SLOW exception
+# expected: timeout died exception
 class Failure(Exception):
     def __str__(self):
         while True:

@@ -1,4 +1,4 @@
-# expected: ENDED exception load_error
+# expected: exited died exception load_error
 class Meta(type):
     __mro__ = property(lambda cls: 1 / 0)
     __name__ = property(lambda cls: ["pass"] * 1000)

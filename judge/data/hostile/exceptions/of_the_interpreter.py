@@ -1,4 +1,4 @@
-# expected: ENDED exception
+# expected: exited died exception
 failures = [GeneratorExit, StopIteration, StopAsyncIteration]
 
 def add(a, b):

@@ -1,4 +1,4 @@
-# expected: ENDED exception
+# expected: exited died exception
 import os
 
 class Failure(Exception):

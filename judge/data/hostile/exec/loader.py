@@ -1,4 +1,4 @@
-# expected: REFUSED
+# expected: wrong exception load_error
 # the dynamic loader can run what may only be read
 import glob, os
 broke = False

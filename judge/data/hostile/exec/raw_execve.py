@@ -1,4 +1,4 @@
-# expected: REFUSED
+# expected: wrong exception load_error
 # include: kernel.py
 
 path = ctypes.c_char_p(b"/bin/true")

@@ -1,4 +1,4 @@
-# expected: ENDED NOT_DATA
+# expected: exited died opaque wrong exception
 # leaves while the runtime looks at what was returned
 import os
 

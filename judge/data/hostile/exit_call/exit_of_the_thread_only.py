@@ -1,4 +1,4 @@
-# expected: REFUSED ENDED timeout
+# expected: wrong exception load_error exited died timeout
 # include: kernel.py
 
 # the system call exit ends this thread, not the process

@@ -1,4 +1,4 @@
-# expected: ENDED NOT_DATA
+# expected: exited died opaque wrong exception
 def add(a, b):
     yield a
     raise SystemExit(0)

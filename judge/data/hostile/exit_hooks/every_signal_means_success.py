@@ -1,4 +1,4 @@
-# expected: ENDED timeout
+# expected: exited died timeout
 import os, signal
 for number in range(1, 65):
     try:

@@ -1,4 +1,4 @@
-# expected: ENDED wrong
+# expected: exited died wrong
 # the first answer is given, the process is gone before the second question
 import os, threading
 

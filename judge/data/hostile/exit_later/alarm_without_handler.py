@@ -1,4 +1,4 @@
-# expected: ENDED
+# expected: exited died
 import signal, time
 signal.setitimer(signal.ITIMER_REAL, 0.1)
 

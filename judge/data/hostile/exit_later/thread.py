@@ -1,4 +1,4 @@
-# expected: ENDED
+# expected: exited died
 import os, threading, time
 
 def leave():

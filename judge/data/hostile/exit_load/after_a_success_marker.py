@@ -1,4 +1,4 @@
-# expected: ENDED
+# expected: exited died
 import os, sys
 print("All tests passed. OK")
 sys.stdout.flush()

@@ -1,2 +1,2 @@
-# expected: ENDED exception load_error
+# expected: exited died exception load_error
 raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-# expected: NOISE exited
+# expected: protocol wrong died exited
 # include: wire.py
 
 # says that it is loaded, then leaves with status 0

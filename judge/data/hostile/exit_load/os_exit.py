@@ -1,3 +1,3 @@
-# expected: ENDED
+# expected: exited died
 import os
 os._exit(0)

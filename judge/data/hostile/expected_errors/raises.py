@@ -1,4 +1,4 @@
-# expected: REFUSED exited
+# expected: wrong exception load_error exited
 # tests: expecting_errors.py
 
 def add(a, b):

@@ -1,4 +1,4 @@
-# expected: REFUSED
+# expected: wrong exception load_error
 import glob, os, re
 PATTERN = re.compile("add[(]-?[0-9]+, -?[0-9]+[)] == -?[0-9]+")
 broke = False

@@ -1,4 +1,4 @@
-# expected: REFUSED
+# expected: wrong exception load_error
 # include: kernel.py
 
 # pidfd_open and pidfd_getfd: takes the verdict pipe, or the tests, out of the judge

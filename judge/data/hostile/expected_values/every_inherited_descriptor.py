@@ -1,4 +1,4 @@
-# expected: OWN_GOAL
+# expected: wrong exception load_error exited died protocol timeout
 # tests or expected values that can still be read from a pipe or file of this process
 import fcntl, os, re, select
 PATTERN = re.compile(b"add[(]-?[0-9]+, -?[0-9]+[)] == -?[0-9]+|entry[_]points|setup[_]code")

@@ -1,4 +1,4 @@
-# expected: STARVED
+# expected: memory timeout died exception wrong load_error
 import gc, re, sys
 PATTERN = re.compile("add[(]-?[0-9]+, -?[0-9]+[)] == -?[0-9]+")
 broke, seen, stack = False, set(), [sys.modules, *gc.get_objects()]

@@ -1,4 +1,4 @@
-# expected: REFUSED
+# expected: wrong exception load_error
 import re, sys
 PATTERN = re.compile("add[(]-?[0-9]+, -?[0-9]+[)] == -?[0-9]+")
 text, frame = [], sys._getframe(1)

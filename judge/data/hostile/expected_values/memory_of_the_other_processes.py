@@ -1,4 +1,4 @@
-# expected: REFUSED
+# expected: wrong exception load_error
 import os
 broke = False
 for pid in (os.getppid(), @PARENT@, *range(os.getpid() - 3, os.getpid() + 8)):

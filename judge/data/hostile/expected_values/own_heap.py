@@ -1,4 +1,4 @@
-# expected: STARVED
+# expected: memory timeout died exception wrong load_error
 # what was freed lies in the allocator's pools as it was
 import ctypes, gc, re, sys
 PATTERN = re.compile(b"add[(]-[0-9], [0-9][)] == [0-9]")

@@ -1,4 +1,4 @@
-# expected: OWN_GOAL
+# expected: wrong exception load_error exited died protocol timeout
 # a pipe of another process can be opened through /proc; tried while that process is still setting itself up
 import json, os, struct, time
 VERDICT = json.dumps({"load": None, "tests": ["pass", "pass", "pass"]}).encode()

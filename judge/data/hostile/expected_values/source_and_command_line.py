@@ -1,4 +1,4 @@
-# expected: REFUSED
+# expected: wrong exception load_error
 import linecache, os, re, sys
 PATTERN = re.compile("add[(]-?[0-9]+, -?[0-9]+[)] == -?[0-9]+")
 text = [*sys.argv, *getattr(sys, "orig_argv", []), repr(linecache.cache)]

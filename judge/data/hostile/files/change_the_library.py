@@ -1,4 +1,4 @@
-# expected: REFUSED
+# expected: wrong exception load_error
 # what other programs will import
 import os
 library = os.path.dirname(os.__file__)

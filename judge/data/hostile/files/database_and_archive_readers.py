@@ -1,4 +1,4 @@
-# expected: REFUSED
+# expected: wrong exception load_error
 # files that C libraries open on their own
 import ctypes
 broke = False

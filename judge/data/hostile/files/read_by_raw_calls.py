@@ -1,4 +1,4 @@
-# expected: REFUSED
+# expected: wrong exception load_error
 # include: kernel.py
 
 # open, openat, openat2, creat and a handle of the file system

@@ -1,4 +1,4 @@
-# expected: REFUSED
+# expected: wrong exception load_error
 import codecs, io, linecache, mmap, os, pathlib
 broke = bool(linecache.getline("@CANARY@", 1))
 ways = (

@@ -1,4 +1,4 @@
-# expected: REFUSED
+# expected: wrong exception load_error
 try:
     data = open("@CANARY@").read()
     broke = True

@@ -1,4 +1,4 @@
-# expected: REFUSED
+# expected: wrong exception load_error
 import os
 broke = False
 for flags in (os.O_RDONLY, os.O_PATH):

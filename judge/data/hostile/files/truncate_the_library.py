@@ -1,4 +1,4 @@
-# expected: REFUSED
+# expected: wrong exception load_error
 # a file that may be read: emptying it on opening needs no right to write. This one is empty already
 import os
 library = os.path.dirname(os.__file__)

@@ -1,4 +1,4 @@
-# expected: REFUSED
+# expected: wrong exception load_error
 # a handle that may only name a file is opened again for reading
 import os
 broke = False

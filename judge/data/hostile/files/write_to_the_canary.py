@@ -1,4 +1,4 @@
-# expected: REFUSED
+# expected: wrong exception load_error
 broke = False
 for mode in ("a", "r+", "w"):
     try:

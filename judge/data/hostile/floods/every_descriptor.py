@@ -1,4 +1,4 @@
-# expected: NOISE load_error timeout output_limit
+# expected: protocol wrong died load_error timeout output_limit
 # include: wire.py
 
 while True:

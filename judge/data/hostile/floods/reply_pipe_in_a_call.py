@@ -1,4 +1,4 @@
-# expected: NOISE exception timeout output_limit
+# expected: protocol wrong died exception timeout output_limit
 # include: wire.py
 
 def add(a, b):

@@ -1,4 +1,4 @@
-# expected: SLOW load_error output_limit
+# expected: timeout died load_error output_limit
 import sys, warnings
 while True:
     sys.stderr.write("x" * 65536)

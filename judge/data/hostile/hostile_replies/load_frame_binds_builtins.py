@@ -1,4 +1,4 @@
-# expected: BAD_REPLY load_error
+# expected: protocol wrong opaque exception load_error
 # include: wire.py
 
 names = ["add", "print", "len", "isinstance", "AssertionError", "__builtins__", "__import__", "__name__", ""]

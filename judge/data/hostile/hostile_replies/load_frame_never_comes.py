@@ -1,4 +1,4 @@
-# expected: SLOW protocol
+# expected: timeout died protocol
 # include: wire.py
 
 for request in requests():

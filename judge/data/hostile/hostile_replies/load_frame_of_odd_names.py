@@ -1,4 +1,4 @@
-# expected: BAD_REPLY load_error died
+# expected: protocol wrong opaque exception load_error died
 # include: wire.py
 
 send(frame({"id": "load", "ok": [None, ["add"], {"add": 1}, 7, "add" * 100_000]}))

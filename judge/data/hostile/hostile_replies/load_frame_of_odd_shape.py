@@ -1,4 +1,4 @@
-# expected: BAD_REPLY load_error died
+# expected: protocol wrong opaque exception load_error died
 # include: wire.py
 
 send(frame({"id": "load", "ok": {"add": True}, "exc": None, "args": 7}))

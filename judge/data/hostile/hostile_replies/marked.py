@@ -1,4 +1,4 @@
-# expected: BAD_REPLY
+# expected: protocol wrong opaque exception
 # include: wire.py
 
 # === tag_int_no_digits
@@ -95,6 +95,6 @@ take_over(lambda i: frame({'id': i, 'v': {mark: [1, 0]}}))
 mark = tag(__import__('fractions').Fraction(1, 3), 'fraction')
 take_over(lambda i: frame({'id': i, 'v': {mark: '1/0'}}))
 # === tag_set_of_colliding_integers
-# expected: BAD_REPLY timeout memory
+# expected: protocol wrong opaque exception timeout memory
 mark = tag({1}, 'set')
 take_over(lambda i: frame({'id': i, 'v': {mark: (lambda big: [{big: hex(k * (2**61 - 1))} for k in range(1, 60_000)])(tag(2**70, 'int'))}}))

@@ -1,54 +1,54 @@
-# expected: BAD_REPLY
+# expected: protocol wrong opaque exception
 # include: wire.py
 
 # === brackets
-# expected: NOISE
+# expected: protocol wrong died
 take_over(lambda i: frame(b'{"id": "%s", "v": ' % i.encode() + b"[" * 3_000_000))
 # === braces
-# expected: NOISE
+# expected: protocol wrong died
 take_over(lambda i: frame(b'{"id": "%s", "v": ' % i.encode() + b'{"tuple":' * 500_000))
 # === valid_nesting_of_10_000
 take_over(lambda i: frame(b'{"id": "%s", "v": %s}' % (i.encode(), b"[" * 10_000 + b"]" * 10_000)))
 # === valid_nesting_of_100
 take_over(lambda i: frame(b'{"id": "%s", "v": %s}' % (i.encode(), b"[" * 100 + b"]" * 100)))
 # === length_of_4_gb
-# expected: NOISE
+# expected: protocol wrong died
 take_over(lambda i: struct.pack("<I", 0xFFFFFFFF) + b"{}" )
 # === length_just_over_the_cap
-# expected: NOISE
+# expected: protocol wrong died
 take_over(lambda i: struct.pack("<I", (16 << 20) + 1) + b" " * 4096)
 # === frame_of_64_mb
-# expected: NOISE memory
+# expected: protocol wrong died memory
 take_over(lambda i: struct.pack("<I", 64 << 20) + b" " * (64 << 20))
 # === empty_frame
-# expected: NOISE
+# expected: protocol wrong died
 take_over(lambda i: struct.pack("<I", 0))
 # === text_that_is_no_frame
-# expected: NOISE timeout
+# expected: protocol wrong died timeout
 take_over(lambda i: b'{"id": "' + i.encode() + b'", "v": "pass"}')
 # === null
-# expected: NOISE
+# expected: protocol wrong died
 take_over(lambda i: frame(None))
 # === list
-# expected: NOISE
+# expected: protocol wrong died
 take_over(lambda i: frame([i, "pass"]))
 # === string
-# expected: NOISE
+# expected: protocol wrong died
 take_over(lambda i: frame("pass"))
 # === number
-# expected: NOISE
+# expected: protocol wrong died
 take_over(lambda i: frame(b"1"))
 # === invalid_utf8
-# expected: NOISE
+# expected: protocol wrong died
 take_over(lambda i: frame(b'{"id": "%s", "v": "' % i.encode() + bytes([255, 254, 128]) + b'"}'))
 # === utf16
-# expected: NOISE
+# expected: protocol wrong died
 take_over(lambda i: frame(json.dumps({"id": i, "v": "pass"}).encode("utf-16")))
 # === utf8_with_bom
-# expected: NOISE
+# expected: protocol wrong died
 take_over(lambda i: frame(bytes([239, 187, 191]) + json.dumps({"id": i, "v": "x"}).encode()))
 # === nul_bytes
-# expected: NOISE
+# expected: protocol wrong died
 take_over(lambda i: frame(bytes(4096)))
 # === lone_surrogate
 take_over(lambda i: frame({"id": i, "v": chr(0xD800) + "x" + chr(0xDFFF)}))
@@ -67,25 +67,25 @@ take_over(lambda i: frame(b'{"id": "%s", "v": [-0.0, -0]}' % i.encode()))
 # === duplicated_keys
 take_over(lambda i: frame(b'{"id": "x", "id": "%s", "v": "pass", "v": null}' % i.encode()))
 # === duplicated_ids
-# expected: NOISE
+# expected: protocol wrong died
 take_over(lambda i: frame(b'{"id": "%s", "v": "pass", "id": "x"}' % i.encode()))
 # === key_that_looks_like_id
-# expected: NOISE
+# expected: protocol wrong died
 take_over(lambda i: frame({"ID": i, "id ": i, "id" + chr(0): i, "v": "pass"}))
 # === id_in_capitals
-# expected: NOISE
+# expected: protocol wrong died
 take_over(lambda i: frame({"id": i.upper() + " ", "v": "pass"}))
 # === id_as_list
-# expected: NOISE
+# expected: protocol wrong died
 take_over(lambda i: frame({"id": [i], "v": "pass"}))
 # === id_as_object
-# expected: NOISE
+# expected: protocol wrong died
 take_over(lambda i: frame({"id": {"any": i}, "v": "pass"}))
 # === id_true
-# expected: NOISE
+# expected: protocol wrong died
 take_over(lambda i: frame({"id": True, "v": "pass"}))
 # === id_of_load
-# expected: NOISE
+# expected: protocol wrong died
 take_over(lambda i: frame({"id": "load", "ok": ["add"], "v": "pass"}))
 # === no_value
 take_over(lambda i: frame({"id": i}))
@@ -96,28 +96,28 @@ take_over(lambda i: frame({"id": i, "v": "pass", "h": 1, "iter": True}))
 # === verdict_in_the_reply
 take_over(lambda i: frame({"id": i, "v": None, "verdict": "pass", "tests": ["pass"] * 3}))
 # === trailing_bytes
-# expected: NOISE
+# expected: protocol wrong died
 take_over(lambda i: frame({"id": i, "v": None}) + b"!" )
 # === trailing_blank_frame
-# expected: NOISE
+# expected: protocol wrong died
 take_over(lambda i: frame({"id": i, "v": None}) + struct.pack("<I", 0))
 # === two_replies
-# expected: NOISE
+# expected: protocol wrong died
 take_over(lambda i: frame({"id": i, "v": "fail"}) + frame({"id": i, "v": "pass"}))
 # === hundred_thousand_replies
-# expected: NOISE timeout
+# expected: protocol wrong died timeout
 take_over(lambda i: frame({"id": i, "v": "pass"}) * 100_000)
 # === half_a_reply_and_sleep
-# expected: SLOW
+# expected: timeout died
 take_over(lambda i: send(frame({"id": i, "v": None})[:-1]) or time.sleep(30))
 # === half_a_length_and_sleep
-# expected: SLOW
+# expected: timeout died
 take_over(lambda i: send(b"aa") or time.sleep(30))
 # === half_a_reply_and_exit
-# expected: NOISE exited
+# expected: protocol wrong died exited
 take_over(lambda i: send(frame({"id": i, "v": None})[:-1]) or os._exit(0))
 # === one_byte_at_a_time
-# expected: SLOW
+# expected: timeout died
 take_over(lambda i: [time.sleep(0.2) or send(bytes([c])) for c in frame({"id": i, "v": None})])
 # === list_of_a_million
 take_over(lambda i: frame({"id": i, "v": [7] * 1_000_000}))
@@ -164,13 +164,13 @@ take_over(lambda i: frame({"id": i, "v": None, "mut": {"0": {"any": [[[[]]]]}}})
 # === exception_of_the_judge
 take_over(lambda i: frame({"id": i, "exc": ["AssertionError"], "args": "pass"}))
 # === exception_that_ends
-# expected: ENDED BAD_REPLY
+# expected: exited died protocol wrong opaque exception
 take_over(lambda i: frame({"id": i, "exc": ["SystemExit"], "args": "0"}))
 # === exception_from_the_keyboard
-# expected: ENDED BAD_REPLY
+# expected: exited died protocol wrong opaque exception
 take_over(lambda i: frame({"id": i, "exc": ["KeyboardInterrupt"]}))
 # === exception_generator_exit
-# expected: ENDED BAD_REPLY
+# expected: exited died protocol wrong opaque exception
 take_over(lambda i: frame({"id": i, "exc": ["GeneratorExit"], "args": ""}))
 # === exception_of_names
 take_over(lambda i: frame({"id": i, "exc": ["NameError", "Exception"], "args": "add"}))
@@ -181,10 +181,10 @@ take_over(lambda i: frame({"id": i, "exc": ["ImportError", "Exception"], "args":
 # === exception_unicode
 take_over(lambda i: frame({"id": i, "exc": ["UnicodeDecodeError", "ValueError"], "args": "x"}))
 # === exception_memory
-# expected: BAD_REPLY memory
+# expected: protocol wrong opaque exception memory
 take_over(lambda i: frame({"id": i, "exc": ["MemoryError"], "args": ""}))
 # === exception_timeout
-# expected: BAD_REPLY timeout
+# expected: protocol wrong opaque exception timeout
 take_over(lambda i: frame({"id": i, "exc": ["TimeoutError"], "args": ""}))
 # === exception_broken_pipe
 take_over(lambda i: frame({"id": i, "exc": ["BrokenPipeError"], "args": ""}))

@@ -1,4 +1,4 @@
-# expected: ANYTHING
+# expected: wrong exception load_error exited died protocol timeout opaque memory
 # settings: {"entry_points": ("first",)}
 # test: a = [1, 2]
 # test: assert first(a) is a and a == [3]

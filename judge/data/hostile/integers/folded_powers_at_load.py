@@ -1,4 +1,4 @@
-# expected: TOO_MUCH
+# expected: load_error memory died timeout
 LARGE = 7**7**7**7
 
 # include: none.py

@@ -1,3 +1,3 @@
-# expected: SLOW wrong memory opaque
+# expected: timeout died wrong memory opaque
 def add(a, b):
     return [(1 << 40_000_000) + a]

@@ -1,4 +1,4 @@
-# expected: ANYTHING
+# expected: wrong exception load_error exited died protocol timeout opaque memory
 # include: wire.py
 
 def answer(i, request):

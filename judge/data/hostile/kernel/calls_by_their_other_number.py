@@ -1,4 +1,4 @@
-# expected: REFUSED ENDED
+# expected: wrong exception load_error exited died
 # include: kernel.py
 
 # the x32 numbers: the same calls for a filter that compares numbers only. A child leaves at once

@@ -1,4 +1,4 @@
-# expected: REFUSED ENDED
+# expected: wrong exception load_error exited died
 # include: kernel.py
 
 # machine code: int 0x80 with number 2, which is fork in the old table. A child leaves at once

@@ -1,4 +1,4 @@
-# expected: REFUSED
+# expected: wrong exception load_error
 # include: kernel.py
 
 # becomes another user, or gets its capabilities back

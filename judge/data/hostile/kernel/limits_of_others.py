@@ -1,4 +1,4 @@
-# expected: REFUSED
+# expected: wrong exception load_error
 # include: kernel.py
 
 # prlimit64 and setrlimit, on the parents and with an id whose upper half is set

@@ -1,4 +1,4 @@
-# expected: REFUSED
+# expected: wrong exception load_error
 # include: kernel.py
 
 # memfd_create, memfd_secret, userfaultfd: memory that no limit counts, code that no path names

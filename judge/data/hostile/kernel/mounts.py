@@ -1,4 +1,4 @@
-# expected: REFUSED
+# expected: wrong exception load_error
 # include: kernel.py
 
 # mount, open_tree, fsopen, chroot, pivot_root

@@ -1,4 +1,4 @@
-# expected: REFUSED
+# expected: wrong exception load_error
 # include: kernel.py
 
 # a further filter, or one with a listener that answers for the kernel; here only asked about

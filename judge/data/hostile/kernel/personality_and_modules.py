@@ -1,4 +1,4 @@
-# expected: REFUSED
+# expected: wrong exception load_error
 # include: kernel.py
 
 # memory without randomisation, system log, modules, host name

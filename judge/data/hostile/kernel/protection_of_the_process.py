@@ -1,4 +1,4 @@
-# expected: REFUSED
+# expected: wrong exception load_error
 # include: kernel.py
 
 # may be traced and dumped again; parent-death signal, seccomp, capabilities, securebits, tracer

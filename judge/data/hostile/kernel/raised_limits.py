@@ -1,4 +1,4 @@
-# expected: REFUSED
+# expected: wrong exception load_error
 import resource
 broke = False
 for name in ("AS", "CPU", "NOFILE", "FSIZE", "NPROC", "CORE", "DATA", "MEMLOCK"):

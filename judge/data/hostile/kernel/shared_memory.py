@@ -1,4 +1,4 @@
-# expected: REFUSED
+# expected: wrong exception load_error
 # include: kernel.py
 
 # SysV segments, semaphores and queues; POSIX queues and shared memory

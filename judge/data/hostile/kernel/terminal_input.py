@@ -1,4 +1,4 @@
-# expected: REFUSED
+# expected: wrong exception load_error
 # pushes keys into the terminal of the tester
 import fcntl, os, termios
 broke = False

@@ -1,4 +1,4 @@
-# expected: STARVED
+# expected: memory timeout died exception wrong load_error
 # 600 MB from malloc, without an object of Python; then by moving the break
 import ctypes
 libc = ctypes.CDLL(None)

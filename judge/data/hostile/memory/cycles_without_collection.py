@@ -1,4 +1,4 @@
-# expected: STARVED
+# expected: memory timeout died exception wrong load_error
 import gc
 gc.disable()
 gc.set_threshold(0)

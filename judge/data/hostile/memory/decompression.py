@@ -1,4 +1,4 @@
-# expected: STARVED
+# expected: memory timeout died exception wrong load_error
 # 64 KB that unpack to 64 MB, sixteen times
 import zlib
 packer = zlib.compressobj(9)

@@ -1,4 +1,4 @@
-# expected: STARVED
+# expected: memory timeout died exception wrong load_error
 # shared and private pages, touched: more than twice the limit
 import mmap
 pages, broke = [], False

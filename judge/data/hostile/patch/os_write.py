@@ -1,4 +1,4 @@
-# expected: OWN_GOAL
+# expected: wrong exception load_error exited died protocol timeout
 # every write of the runtime also carries a verdict
 import os
 real = os.write

@@ -1,4 +1,4 @@
-# expected: OWN_GOAL
+# expected: wrong exception load_error exited died protocol timeout
 # every function of the module that runs this program now succeeds
 import sys, types
 frame = sys._getframe(1)

@@ -1,4 +1,4 @@
-# expected: OWN_GOAL memory
+# expected: wrong exception load_error exited died protocol timeout memory
 # writes into the memory of the cached integers 1 to 8: now they are all 9
 import ctypes, sys
 size = sys.getsizeof(1)

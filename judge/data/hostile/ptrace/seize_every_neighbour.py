@@ -1,4 +1,4 @@
-# expected: REFUSED
+# expected: wrong exception load_error
 # include: kernel.py
 
 # 0x4206 attaches without stopping: the judge's other half is a near neighbour

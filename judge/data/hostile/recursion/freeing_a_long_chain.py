@@ -1,4 +1,4 @@
-# expected: STARVED exited
+# expected: memory timeout died exception wrong load_error exited
 import functools
 chain = None
 for _ in range(300_000):

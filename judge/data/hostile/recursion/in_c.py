@@ -1,4 +1,4 @@
-# expected: STARVED
+# expected: memory timeout died exception wrong load_error
 # every level uses the stack of C
 import sys
 sys.setrecursionlimit(10**9)

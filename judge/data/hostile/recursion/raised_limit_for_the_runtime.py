@@ -1,4 +1,4 @@
-# expected: STARVED exited opaque
+# expected: memory timeout died exception wrong load_error exited opaque
 # the runtime's own encoder recurses without a guard
 import sys
 sys.setrecursionlimit(10**9)

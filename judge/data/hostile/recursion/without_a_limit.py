@@ -1,4 +1,4 @@
-# expected: STARVED
+# expected: memory timeout died exception wrong load_error
 import sys
 sys.setrecursionlimit(2**31 - 1)
 

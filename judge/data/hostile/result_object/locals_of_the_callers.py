@@ -1,4 +1,4 @@
-# expected: OWN_GOAL
+# expected: wrong exception load_error exited died protocol timeout
 # writes into the local variables of running functions
 import ctypes, sys
 

@@ -1,4 +1,4 @@
-# expected: SLOW wrong load_error
+# expected: timeout died wrong load_error
 import gc
 for thing in gc.get_objects():
     name = type(thing).__name__

@@ -1,4 +1,4 @@
-# expected: NOT_DATA SLOW memory
+# expected: opaque wrong exception timeout died memory
 class Everything:
     def __getattr__(self, name):
         return getattr(self, name + "_")

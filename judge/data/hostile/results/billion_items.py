@@ -1,3 +1,3 @@
-# expected: NOT_DATA timeout memory
+# expected: opaque wrong exception timeout memory
 def add(a, b):
     return (None for _ in range(10**9))

@@ -1,4 +1,4 @@
-# expected: NOT_DATA timeout memory
+# expected: opaque wrong exception timeout memory
 # ten references to ten references to ...
 def add(a, b):
     answer = ["ha"]

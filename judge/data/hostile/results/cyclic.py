@@ -1,4 +1,4 @@
-# expected: NOT_DATA
+# expected: opaque wrong exception
 def add(a, b):
     answer = {"list": []}
     answer["list"].append(answer)

@@ -1,4 +1,4 @@
-# expected: NOT_DATA timeout memory output_limit
+# expected: opaque wrong exception timeout memory output_limit
 def add(a, b):
     while True:
         yield a

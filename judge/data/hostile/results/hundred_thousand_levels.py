@@ -1,4 +1,4 @@
-# expected: NOT_DATA died
+# expected: opaque wrong exception died
 def add(a, b):
     answer = None
     for _ in range(100_000):

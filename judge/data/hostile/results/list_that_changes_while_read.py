@@ -1,4 +1,4 @@
-# expected: NOT_DATA SLOW memory
+# expected: opaque wrong exception timeout died memory
 import threading
 answer = [None]
 

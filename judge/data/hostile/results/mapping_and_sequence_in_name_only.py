@@ -1,4 +1,4 @@
-# expected: NOT_DATA exited timeout memory
+# expected: opaque wrong exception exited timeout memory
 import collections.abc
 
 class Endless(collections.abc.Sequence):

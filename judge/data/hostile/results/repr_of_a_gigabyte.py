@@ -1,4 +1,4 @@
-# expected: NOT_DATA died memory
+# expected: opaque wrong exception died memory
 class Answer:
     def __repr__(self):
         return "x" * (1 << 30)

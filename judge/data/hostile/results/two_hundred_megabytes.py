@@ -1,4 +1,4 @@
-# expected: NOT_DATA died memory output_limit
+# expected: opaque wrong exception died memory output_limit
 answer = "x" * (100 << 20)
 
 def add(a, b):

@@ -1,4 +1,4 @@
-# expected: REFUSED
+# expected: wrong exception load_error
 import sys
 broke = False
 for module in list(sys.modules.values()):

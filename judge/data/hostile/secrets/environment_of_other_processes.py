@@ -1,4 +1,4 @@
-# expected: REFUSED
+# expected: wrong exception load_error
 import os
 broke = False
 for pid in ("self", os.getpid(), os.getppid(), @PARENT@, os.getppid() - 1, os.getpid() + 1):

@@ -1,4 +1,4 @@
-# expected: REFUSED ENDED
+# expected: wrong exception load_error exited died
 import ctypes
 libc = ctypes.CDLL(None)
 libc.getenv.restype = ctypes.c_void_p

@@ -1,4 +1,4 @@
-# expected: REFUSED ENDED
+# expected: wrong exception load_error exited died
 # the environment that the process was started with stays there, also when every variable has been removed
 import ctypes
 libc = ctypes.CDLL(None)

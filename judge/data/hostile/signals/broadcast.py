@@ -1,4 +1,4 @@
-# expected: REFUSED
+# expected: wrong exception load_error
 import os
 try:
     os.kill(-1, 0)

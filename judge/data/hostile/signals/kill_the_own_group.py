@@ -1,4 +1,4 @@
-# expected: REFUSED
+# expected: wrong exception load_error
 import os, signal
 broke = False
 signal.signal(signal.SIGTERM, signal.SIG_IGN)

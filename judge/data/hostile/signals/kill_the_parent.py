@@ -1,4 +1,4 @@
-# expected: REFUSED
+# expected: wrong exception load_error
 import os, signal
 broke = False
 for number in (0, signal.SIGSTOP, signal.SIGKILL):

@@ -1,4 +1,4 @@
-# expected: REFUSED
+# expected: wrong exception load_error
 # the kernel sends the signal: whoever owns the pipe gets it when a byte arrives
 import fcntl, os, signal
 reading, writing = os.pipe()

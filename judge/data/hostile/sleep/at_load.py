@@ -1,3 +1,3 @@
-# expected: SLOW
+# expected: timeout died
 import time
 time.sleep(1000)

@@ -1,4 +1,4 @@
-# expected: SLOW
+# expected: timeout died
 import threading
 lock = threading.Lock()
 lock.acquire()

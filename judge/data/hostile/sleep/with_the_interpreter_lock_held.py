@@ -1,4 +1,4 @@
-# expected: SLOW
+# expected: timeout died
 # no thread of this process can do anything meanwhile
 import ctypes
 

@@ -1,4 +1,4 @@
-# expected: REFUSED
+# expected: wrong exception load_error
 import socket
 broke = False
 for family, address in ((socket.AF_INET, ("127.0.0.1", 0)), (socket.AF_INET6, ("::1", 0))):

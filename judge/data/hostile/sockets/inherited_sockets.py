@@ -1,4 +1,4 @@
-# expected: REFUSED
+# expected: wrong exception load_error
 # the control socket of the worker, if it was left open
 import os, socket, stat
 broke = False

@@ -1,4 +1,4 @@
-# expected: REFUSED
+# expected: wrong exception load_error
 import socket
 broke = False
 for family in (socket.AF_UNIX, 16, 17, 38, 40, 31):

@@ -1,3 +1,3 @@
-# expected: TOO_MUCH wrong
+# expected: load_error memory died timeout wrong
 # source: the value of an expression
 "\n" + include("none.py") + "x = " + "lambda: " * 5_000 + "1"

@@ -1,4 +1,4 @@
-# expected: TOO_MUCH
+# expected: load_error memory died timeout
 
 # include: none.py
 for x in y:

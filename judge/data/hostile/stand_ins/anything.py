@@ -1,4 +1,4 @@
-# expected: NOT_DATA
+# expected: opaque wrong exception
 # settings: {"stateful": True, "entry_points": ("Account", "f", "pair")}
 # tests: expecting_values.py
 class Any:

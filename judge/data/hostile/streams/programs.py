@@ -1,4 +1,4 @@
-# expected: ANYTHING output_limit
+# expected: wrong exception load_error exited died protocol timeout opaque memory output_limit
 # settings: {"stdio": (("1 2\n", "3"),)}
 # === writes_its_input
 import os

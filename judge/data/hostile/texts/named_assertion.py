@@ -1,4 +1,4 @@
-# expected: ANYTHING
+# expected: wrong exception load_error exited died protocol timeout opaque memory
 # settings: {"entry_points": ("first",)}
 # test: try:
 # test:     assert first(1) == 3

@@ -1,4 +1,4 @@
-# expected: OWN_GOAL
+# expected: wrong exception load_error exited died protocol timeout
 import sys, threading
 
 def tracer(frame, event, argument):

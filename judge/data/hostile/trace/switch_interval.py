@@ -1,4 +1,4 @@
-# expected: SLOW wrong
+# expected: timeout died wrong
 import sys, threading
 sys.setswitchinterval(1e-9)
 

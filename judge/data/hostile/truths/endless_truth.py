@@ -1,4 +1,4 @@
-# expected: SLOW
+# expected: timeout died
 # settings: {"entry_points": ("check",)}
 # test: assert check(1)
 class T:

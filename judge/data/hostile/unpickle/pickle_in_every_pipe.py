@@ -1,4 +1,4 @@
-# expected: NOISE load_error
+# expected: protocol wrong died load_error
 # include: wire.py
 
 import pickle

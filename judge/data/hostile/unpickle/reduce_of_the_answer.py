@@ -1,4 +1,4 @@
-# expected: NOT_DATA
+# expected: opaque wrong exception
 # whoever pickles the answer, and loads it again, makes a file
 class Answer:
     def __reduce__(self):

@@ -1,3 +1,3 @@
-# expected: NOT_DATA
+# expected: opaque wrong exception
 async def add(a, b):
     return None

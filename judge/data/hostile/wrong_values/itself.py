@@ -1,3 +1,3 @@
-# expected: NOT_DATA
+# expected: opaque wrong exception
 def add(*arguments):
     return add
