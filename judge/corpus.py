@@ -103,7 +103,7 @@ def _read(path: Path, kind: str) -> Iterator[Case]:
         if "source" in header:
             source = eval(source, {"include": include})  # the corpus is ours
         settings = ast.literal_eval(header.get("settings", "{}"))
-        due = tuple(header.get("expected", "pass").split())
+        due = tuple((header.get("expected", "pass") if blocks else header["expected"]).split())
         if blocks:
             given: dict[str, list[str]] = {"test": [], "stdin": [], "stdout": [], "setup": []}
             for part, block in zip(blocks[::2], blocks[1::2], strict=True):

@@ -115,7 +115,9 @@ def problems_in(tree: ast.AST, names: set[str], bound: set[str], defined: Iterab
     functions = names | {node.name for node in nodes if isinstance(node, DEFINITIONS)} | set(defined)
     functions |= {name for name in vars(builtins).keys() - bound if callable(getattr(builtins, name))}
     made = {name for name in names if is_class(name)}
-    instances = _instances(nodes, made)
+    assigned = [node for node in nodes if isinstance(node, ast.Assign)]
+    new = [node for node in assigned if getattr(getattr(node.value, "func", None), "id", "") in made]
+    instances = {target.id for node in new for target in node.targets if isinstance(target, ast.Name)}
     # `assert False` counts: it stands after a line that must raise
     says_something = any(loaded_in(node) - vars(builtins).keys() or _is_false(node) for node in asserts)
     guards = any(isinstance(node, ast.Try | ast.With) for node in nodes)
@@ -157,15 +159,6 @@ def _problems_of_call(call: ast.Call, name: str, names: set[str], functions: set
             yield f"passes {what} to {name}; functions cannot cross the process boundary, so pass data"
     if name in ("copy", "deepcopy") and call.args and loaded_in(call.args[0]) & made:
         yield "copies an object of the candidate, which is not here; test the copies that it makes itself"
-
-
-def _instances(nodes: list[Any], made: set[str]) -> set[str]:
-    assigned = [node for node in nodes if isinstance(node, ast.Assign) and _is_call_of(node.value, made)]
-    return {target.id for node in assigned for target in node.targets if isinstance(target, ast.Name)}
-
-
-def _is_call_of(node: ast.AST, made: set[str]) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in made
 
 
 def _is_false(node: ast.Assert) -> bool:

@@ -130,23 +130,18 @@ def ignorant_programs(task: CodeTask) -> list[tuple[str, str]]:
         ]
     bodies = {f"returns {value}": f"return {value}" for value in _CONSTANTS}
     bodies["returns its first argument"] = f"return {_FIRST}"
-    bodies |= {f"raises {kind}": f"raise {kind}('refused')" for kind in _errors_named(task)}
+    # such tests may accept a program that only raises what they name
+    named = {"Exception"}.union(*(loaded_in(tree) for tree in map(tree_of, (*task.tests, task.setup_code)) if tree))
+    for name in sorted(named):
+        kind = getattr(builtins, name, None)
+        if isinstance(kind, type) and issubclass(kind, Exception):
+            bodies[f"raises {name}"] = f"raise {name}('refused')"
     # passes where a test computes the expected value afterwards, from the same arguments
     bodies |= {f"empties its arguments and returns {value}": f"{_EMPTIES}; return {value}" for value in ("[]", "0")}
     return [
         (what, "".join(f"def {name}(*args, **kwargs):\n    {body}\n" for name in task.callables))
         for what, body in bodies.items()
     ]
-
-
-def _errors_named(task: CodeTask) -> list[str]:
-    """Returns Exception and the builtin exceptions named by the tests or the setup code.
-
-    Such tests may accept a program that does nothing but raise one of them.
-    """
-    named = set().union(*(loaded_in(tree) for tree in map(tree_of, (*task.tests, task.setup_code)) if tree))
-    kinds = {name: getattr(builtins, name, None) for name in named | {"Exception"}}
-    return sorted(name for name, kind in kinds.items() if isinstance(kind, type) and issubclass(kind, Exception))
 
 
 def _problems(report: Report, task: CodeTask, verdict: ProgramVerdict, if_passed: str) -> Iterator[str]:
