@@ -260,20 +260,16 @@ class Screen:
     def _single_table(self, rows: list[dict], title: str) -> None:
         """Prints pass@1, pass@k and the games, each with its 95 % interval below."""
         largest = max(row["pass_at_k"][-1]["k"] for row in rows)
-        columns = ["pass@1", *([f"pass@{largest}"] if largest > 1 else []), "well-formed"]
+        of_k = {f"pass@{largest}": "pass"} if largest > 1 else {}
+        columns = {"pass@1": "acc", **of_k, "well-formed": "well_formed"}
         has_games = any(row.get("win_rate") is not None or row.get("opponent_acc") is not None for row in rows)
-        columns += ["games won", "opponent"] if has_games else []
+        columns |= {"games won": "win_rate", "opponent": "opponent_acc"} if has_games else {}
         table = _table(title, columns)
         for row in rows:
             last = row["pass_at_k"][-1]
-            cells = {
-                "pass@1": _cell(row["acc"], row["acc_ci95"]),
-                f"pass@{largest}": _cell(last["pass"], last["pass_ci95"]) if last["k"] == largest else "-",
-                "well-formed": _cell(row.get("well_formed"), row.get("well_formed_ci95")),
-                "games won": _cell(row.get("win_rate"), row.get("win_rate_ci95")),
-                "opponent": _cell(row.get("opponent_acc"), row.get("opponent_acc_ci95")),
-            }
-            table.add_row(label_of(row, rows, between="\n"), *(cells[column] for column in columns))
+            values = row | (last if last["k"] == largest else {})
+            cells = (_cell(values.get(key), values.get(f"{key}_ci95")) for key in columns.values())
+            table.add_row(label_of(row, rows, between="\n"), *cells)
         self._tables.print(table)
         games = "; games won: of those that one side won, the policy's first answer against the opponent's"
         self.say(f"exact match {samples_of(rows)}{games if has_games else ''}; below each value its 95 % interval")
@@ -334,7 +330,7 @@ def _single_answers(row: dict) -> str:
     return f"{text}, well-formed {share(row['well_formed'])}"
 
 
-def _table(title: str, columns: Sequence[str]) -> Table:
+def _table(title: str, columns: Iterable[str]) -> Table:
     """Returns an empty table with row labels; it has no margins, so that five columns with intervals fit a terminal."""
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False, title=title,
                   title_justify="left", title_style="bold")  # fmt: skip
