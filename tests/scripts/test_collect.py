@@ -670,7 +670,7 @@ def selected(rows, folder, **settings):
     """The rows that are kept, read back from their file."""
     path = folder / "rollouts.jsonl"
     path.write_bytes(b"torn {\n" + b"".join(map(encode, rows)))
-    found, about = select([entry for _, entry in rollouts(path)], Collection(**settings))
+    found, about = select([entry for _, entry in rollouts(path)], Collection(**{"only_matches": False} | settings))
     return [json.loads(line) for line in lines(path, found)], about
 
 
