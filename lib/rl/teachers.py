@@ -1,6 +1,6 @@
 """Teachers for distillation (`distill:`): a second model or the initial policy, and whether they can teach.
 
-Each knows the policy's tokens by the policy's ids: a teacher with other tokens is refused before weights are loaded.
+Both know tokens by the ids of the policy: a teacher with other tokens is refused before its weights are loaded.
 """
 
 from typing import Any
