@@ -292,7 +292,7 @@ def test_every_evaluation_has_a_row_without_feedback_and_all_say_which_is_which(
     measured = rows_in("results.jsonl")
     assert [row["feedback"] for row in measured] == ["verdict", "none"]
     assert [row["acc_attempt2"] for row in measured] == [row["acc_attempt2"] for row in rows[-2:]]
-    assert "greedy, no feedback" in shown
+    assert "by greedy decoding, no feedback" in shown
 
 
 def test_a_run_refuses_rows_without_public_tests(folder):
