@@ -151,9 +151,11 @@ def main() -> int:
         for part in row.get("pass_at_k", ())[1:]:
             screen.say(f"{answered(row)}: pass@{part['k']}{of} {in_brackets(part, 'pass')}")
         for part in row.get("majority", ()):
-            firsts, chats = in_brackets(part, "acc_parallel"), in_brackets(part, "acc_sequential")
-            gain = in_brackets(part, "gain", "+")
-            screen.say(f"vote of {part['attempts']} first attempts {firsts}, of {part['k']} chats {chats}; gain {gain}")
+            screen.say(
+                f"majority votes at {answered(row)}, K = {part['k']}: of {part['attempts']} first attempts "
+                f"{in_brackets(part, 'acc_parallel')}, of {part['k']} chats {in_brackets(part, 'acc_sequential')}, "
+                f"gain {in_brackets(part, 'gain', '+')}"
+            )
         for text in format_trouble(row, config.reward.accepts_cut):
             screen.warn(f"{answered(row)}: {text}")
     return FINISHED

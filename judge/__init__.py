@@ -20,5 +20,4 @@ benchmark    the corpus, judged by anybody's judge
 adapters     the sandbox as a reward of TRL, verl and verifiers, and as a metric of lm-eval
 tasks        programming tasks as rows: schema, and checks for tests that prove nothing
 questions    what hidden and public tests of a task ask alike, by running them
-trials       checks a file of tasks by running programs, and reports on it
 """

@@ -3,24 +3,21 @@
     {"prompt": "Implement `add(a, b)`.", "tests": ["assert add(1, 2) == 3", "assert add(0, 0) == 0"]}
     {"prompt": "Read a number, print its square.", "stdio": [{"stdin": "3\\n", "stdout": "9\\n"}]}
 
-`CodeTask` lists the other keys. The checks here only read rows, before training too; those of trials.py run programs.
+`CodeTask` lists the other keys. The checks only read rows; data/check_code_tasks.py runs programs, too.
 """
 
 import ast
 import builtins
 import difflib
-import json
 import keyword
 import re
 import reprlib
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from judge.errors import ConfigError
 from judge.syntax import DEFINITIONS, loaded_in, names_of, parse, problems_in, tree_of
 from judge.worker import Program
 
@@ -95,29 +92,6 @@ class CodeTask(BaseModel):
             timeout_s=self.timeout_s,
             memory_mb=self.memory_mb,
         )
-
-
-def read_tasks(path: Path) -> tuple[list[tuple[int, dict]], list[tuple[int, str]]]:
-    """Returns the rows of a JSONL file with their line numbers, and the problem of every line that is no JSON object.
-
-    Line numbers start at 1; blank lines are skipped. Raises ConfigError for a file that cannot be read.
-    """
-    try:
-        lines = path.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n")
-    except OSError as error:
-        raise ConfigError(f"'{path}' cannot be read ({error.strerror or error}); give a readable file") from error
-    rows, problems = [], []
-    for number, line in enumerate(lines, start=1):
-        try:
-            row = json.loads(line) if line.strip() else None
-        except (ValueError, RecursionError) as error:
-            problems.append((number, f"not JSON ({error}): fix or remove it"))
-            continue
-        if isinstance(row, dict):
-            rows.append((number, row))
-        elif line.strip():
-            problems.append((number, f"got {type(row).__name__}, expected a JSON object: fix or remove it"))
-    return rows, problems
 
 
 def read_task(row: dict) -> tuple[CodeTask | None, list[str]]:

@@ -5,14 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from data.check_code_tasks import check, ignorant_programs, read_tasks
 from judge.tasks import (
     CodeTask,
     asked_names,
     read_task,
-    read_tasks,
     static_problems,
 )
-from judge.trials import check, ignorant_programs
 from lib.core.errors import ConfigError
 
 ROOT = Path(__file__).parents[2]

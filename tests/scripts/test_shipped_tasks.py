@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from conftest import fewer, long, part
 
+from data.check_code_tasks import check
 from judge.tasks import CodeTask
-from judge.trials import check
 
 ROOT = Path(__file__).parents[2]
 FILE = ROOT / "data/code_tasks.jsonl"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from data.check_code_tasks import ignorant_programs
 from judge import pool
 from judge.tasks import read_task, static_problems
-from judge.trials import ignorant_programs
 from lib.rewards.programs import check_public, first_failures
 
 ROOT = Path(__file__).parents[2]

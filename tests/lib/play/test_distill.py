@@ -252,7 +252,6 @@ def test_other_tokens_are_refused_before_the_teacher_is_loaded(folder, tiny, tea
     ("overrides", "told"),
     {
         ("distill={}",): "say in distill.shown what it sees beyond",
-        ("distill.itself={}",): "unknown key; it is distill.shown, without a distill.model",
         ("distill.model.name=teacher", PURE, "train.resample_rounds=1"): "set resample_rounds: 0",
         ("servers.far.model=m", "teacher.server=far", "teacher.hint.train=distill"): "add distill: {}",
     }.items(),
