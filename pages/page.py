@@ -98,8 +98,8 @@ def several_runs(runs: Sequence[RunFolder], rollouts: Rollouts) -> dict[str, Any
     kind = kind_of([row for run in runs for row in run.metrics + run.evaluations])
     runs = [replace(run, kind=kind) for run in runs]
     sections = [PageSection("", first_picture(runs)), *alarms(runs, rollouts)]
-    groups = [(f"{run.name}, seed {run.config.get('seed', '?')}", run.table) for run in runs]
-    if any(rows for _, rows in groups):
+    groups = [(f"{run.name}, seed {run.config.get('seed', '?')}", run.table) for run in runs if run.table]
+    if groups:
         sections.append(held_out(kind, groups, all(run.is_free for run in runs)))
     sections += [*rest(runs), differing_settings(runs)]
     lead = ", ".join(run.name for run in runs)

@@ -107,5 +107,7 @@ def _rates(names: Sequence[str], parts: Sequence[Mapping], links: Mapping[tuple[
                 is_linked = key in ("i_to_c", "c_to_i") and part not in ("planted", "other") and (run, part) in links
                 link = f"f={key}&at={links[run, part]}" if is_linked else ""
                 cells.append(replace(rate_cell(row, key), link=link))
-            lines.append(TableLine(name if len(names) > 1 else part, [*cells, Cell(str(row.get("n", "–")))]))
+            gaps = [f"{row[key]} {key.replace('_', ' ')}" for key in ("missing", "left_out") if row.get(key)]
+            cells.append(Cell(str(row.get("n", "–")), ", ".join(gaps)))
+            lines.append(TableLine(name if len(names) > 1 else part, cells))
     return TextTable(muted(*RATES.values(), "n"), lines)

@@ -46,7 +46,7 @@ def rendered(block: object) -> Table | Text | None:
         has_texts = block.look == "keys"
         table = Table(box=SIMPLE_HEAD, pad_edge=False)
         for name in ("", *(name for name, _ in block.heads)):
-            table.add_column("\n".join(name.split()), justify="left" if has_texts or not name else "right")
+            table.add_column(Text("\n".join(name.split())), justify="left" if has_texts or not name else "right")
         for line in block.lines:
             cells = [Text(f"{cell.text}\n{cell.small}".rstrip("\n")) for cell in line.cells]
             table.add_row(Text(line.label, style="" if line.cells else "bold"), *cells)

@@ -293,8 +293,6 @@ class Screen:
         if not attempts:
             return self._single_table(rows, title)
         changes = {"delta": "delta", "i_to_c": "i->c", "c_to_i": "c->i"}
-        if len(attempts) > 2:  # more columns would not fit a terminal; evaluate.py and the files have them
-            changes = {"delta": "delta"}
         table = _table(title, [*(f"attempt {number}" for number in attempts), *changes.values(), "well-\nformed"])
         for row in rows:
             keys = (*(f"acc_attempt{number}" for number in attempts), *changes)

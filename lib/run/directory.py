@@ -140,6 +140,7 @@ def discard(config: Outputs, *named: Path | None) -> None:
         return
     directory = config.run_dir
     values = dict(flat(config.model_dump(exclude={"run_name", "output_dir"}))).values()
+    values = [item for value in values for item in (value if isinstance(value, list) else [value])]
     texts = [*(value for value in values if isinstance(value, str)), *(str(path) for path in named if path)]
     if needed := [text for text in texts if os.path.exists(text) and is_inside(Path(text), directory)]:
         raise ConfigError(

@@ -20,6 +20,7 @@ class Documents:
     def __init__(self, settings: lib.core.config.WebSettings):
         folder = Path(settings.folder).resolve()
         self._texts: dict[str, str] = {}  # by path
+        self._paths: list[str] = []  # by row of the index, as the titles
         self._titles: list[str] = []
         self._index = sqlite3.connect(":memory:")
         try:
@@ -35,7 +36,6 @@ class Documents:
             raise ConfigError(f"tools.web.folder: {error}; fix the path, or its permissions") from error
         if not self._texts:
             raise ConfigError(f"tools.web.folder: {settings.folder} holds no .txt or .md file; fix the path")
-        self._paths = list(self._texts)
 
     async def search(self, query: str, count: int) -> dict[str, Any]:
         """Returns up to `count` documents that contain any of the query's words, best first."""
@@ -70,7 +70,8 @@ class Documents:
             "INSERT INTO documents (rowid, title, body) VALUES (?, ?, ?)", (len(self._titles), title, text)
         )
         self._titles.append(title)
-        self._texts[clean(path.as_posix())] = text
+        self._paths.append(clean(path.as_posix()))
+        self._texts[self._paths[-1]] = text
 
     def _excerpt(self, row: int, words: set[str]) -> str:
         """Returns an excerpt around the first of the words. SQLite's snippet() takes time quadratic in the length."""

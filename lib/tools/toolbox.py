@@ -6,8 +6,7 @@ import inspect
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, PydanticUserError, ValidationError, create_model
@@ -82,9 +81,14 @@ class Tool:
             raise ValueError(self._mistakes(error)) from None
         values = {name: getattr(checked, name) for name in type(checked).model_fields}
         if inspect.iscoroutinefunction(self._function) or inspect.iscoroutinefunction(type(self._function).__call__):
-            return await self._function(**values)
-        # in a thread that no one joins: a tool may hang for ever
-        return await asyncio.wrap_future(in_daemon_thread(partial(self._function, **values)))
+            with _no_exits(asyncio.CancelledError, KeyboardInterrupt):
+                return await self._function(**values)
+
+        def run() -> Any:
+            with _no_exits():
+                return self._function(**values)
+
+        return await asyncio.wrap_future(in_daemon_thread(run))  # a thread that no one joins: a tool may hang for ever
 
     def _mistakes(self, error: ValidationError) -> str:
         """Describes up to five mistakes in the arguments, so that a model can correct them."""
@@ -167,7 +171,7 @@ class Toolbox:
         except UserError:
             raise
         except (Exception, asyncio.CancelledError) as error:  # a tool's own bugs are told to the model, too
-            return {"error": str(error) or type(error).__name__}
+            return {"error": _text_of(error) or type(error).__name__}
         is_error = isinstance(result, dict) and list(result) == ["error"]
         return result if is_error else {"result": result}
 
@@ -179,6 +183,25 @@ def _web(settings: Tools, recorded: ReplyCache | None) -> Any:
     from lib.tools.web import Web
 
     return Web(settings.web, recorded)
+
+
+@contextlib.contextmanager
+def _no_exits(*meant: type[BaseException]) -> Iterator[None]:
+    """Raises RuntimeError where a tool tries to end the program; `meant` are not the tool's doing, and pass."""
+    try:
+        yield
+    except BaseException as error:
+        if isinstance(error, (Exception, *meant)):
+            raise
+        raise RuntimeError(f"{type(error).__name__}: {_text_of(error)}") from error
+
+
+def _text_of(error: BaseException) -> str:
+    """Returns an error's text, "" if making it fails: that is a tool's own code, too."""
+    try:
+        return str(error)
+    except (Exception, SystemExit):
+        return ""
 
 
 def _without_titles(schema: Any) -> Any:

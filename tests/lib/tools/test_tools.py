@@ -33,6 +33,9 @@ class Point:
     x: int
     y: int = 0
 
+class Odd(BaseException):
+    pass
+
 def add(a: int, b: Annotated[int, Field(ge=0, le=9)] = 1) -> int:
     """Adds.
 
@@ -54,6 +57,19 @@ def nothing(): return None
 def fails(): raise ValueError("out of \\ud800 cheese")
 def silent(): raise KeyError
 def slow_server(): raise TimeoutError("the server is slow")
+def odd(): raise Odd("odd")
+def leaves(): sys.exit(3)
+class Unsaid(Exception):
+    def __str__(self): raise ValueError("no text")
+class Left(BaseException):
+    def __str__(self): sys.exit(3)
+class Number(Exception):
+    def __str__(self): return 3
+def unsaid(): raise Unsaid
+def left(): raise Left
+def number(): raise Number
+async def a_unsaid(): raise Unsaid
+async def a_left(): raise Left
 def own_error(): return {"error": "no such page"}
 def prints():
     print("a tool prints")
@@ -75,6 +91,8 @@ def keys(): return {1: (2, 3)}
 def remembers(): return kept
 def surrogate(): return {"\\ud800": "\\udfff"}
 async def a_fails(): raise ValueError("out of cheese")
+async def a_odd(): raise Odd("odd")
+async def a_leaves(): sys.exit(3)
 async def a_cancels(): raise asyncio.CancelledError("no more")
 async def a_hangs(): await asyncio.sleep(1e9)
 async def stubborn():
@@ -267,6 +285,15 @@ def test_an_unknown_tool(mine):
         ("a_fails", {"error": "out of cheese"}),
         ("silent", {"error": "KeyError"}),
         ("slow_server", {"error": "the server is slow"}),
+        ("odd", {"error": "Odd: odd"}),
+        ("a_odd", {"error": "Odd: odd"}),
+        ("leaves", {"error": "SystemExit: 3"}),
+        ("a_leaves", {"error": "SystemExit: 3"}),
+        ("unsaid", {"error": "Unsaid"}),
+        ("a_unsaid", {"error": "Unsaid"}),
+        ("left", {"error": "Left: "}),
+        ("a_left", {"error": "Left: "}),
+        ("number", {"error": "Number"}),
         ("a_cancels", {"error": "no more"}),
         ("own_error", {"error": "no such page"}),
         ("nothing", {"result": None}),
