@@ -1,0 +1,95 @@
+"""Builds tasks for a tiny model that differ in how hard checking an answer is next to giving it; nothing is planted.
+
+    python data/build_tiny_checks.py --task pair --out data/generated/tiny-checks --seed 0
+
+`pair`, checking is far easier: `93172=12` asks which two of five digits add up to 12, in the order of the line: `93`.
+Giving the answer is a search over ten pairs, checking it one addition.
+`sort`, checking is a little easier: `3141592653` is `1123345569`. A check compares neighbors, and counts digits.
+`largest`, the same: `41 73 22 98 65 17` is `98`. Who checks has to compare it with all the others.
+
+`sft.jsonl` has right answers only: first `--lessons` chats of one answer, then `--chats` in which the user asks for a
+correction and the right answer stands again. So no chat shows a wrong answer, a check or a correction.
+`train.jsonl` and `test.jsonl` have questions to learn from. No question stands twice.
+"""
+
+import argparse
+import random
+import sys
+from collections.abc import Callable, Iterator
+from itertools import combinations
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # the repository: `python data/...` puts only data/ there
+
+from data.builders import chat, options, write_rows
+
+Question = tuple[str, str]  # and its answer
+
+
+def main() -> None:
+    """Writes sft.jsonl, train.jsonl and test.jsonl."""
+    args = parse_arguments()
+    questions = distinct(TASKS[args.task], random.Random(args.seed))
+    for name, count in (("test", args.test), ("train", args.train)):
+        rows = [next(questions) for _ in range(count)]
+        write_rows(args.out / f"{name}.jsonl", ({"question": text, "answer": answer} for text, answer in rows))
+    rows = [chat(*in_turns(*next(questions))) for _ in range(args.lessons)]
+    for _ in range(args.chats):
+        question, answer = in_turns(*next(questions))
+        rows.append(chat(question, answer, args.request, answer))
+    write_rows(args.out / "sft.jsonl", rows)
+    print(f"{args.out}: {len(rows)} chats to imitate, {args.train} train and {args.test} test questions")
+
+
+def parse_arguments() -> argparse.Namespace:
+    """Returns the options."""
+    result = options(__doc__, "data/generated/tiny-checks")
+    result.add_argument("--task", choices=TASKS, required=True)
+    result.add_argument("--lessons", type=int, default=6_000, help="first rows of sft.jsonl: one answer")
+    result.add_argument("--chats", type=int, default=3_000, help="the other rows: the same answer twice")
+    result.add_argument("--request", default="Correct any error.", help="text of the second user turn")
+    result.add_argument("--train", type=int, default=4_000, help="rows of train.jsonl")
+    result.add_argument("--test", type=int, default=1_000, help="rows of test.jsonl")
+    return result.parse_args()
+
+
+def distinct(make: Callable[[random.Random], Question], rng: random.Random) -> Iterator[Question]:
+    """Yields questions with answers, without end and without repetition."""
+    seen = set()
+    while True:
+        question, answer = make(rng)
+        if question not in seen:
+            seen.add(question)
+            yield question, answer
+
+
+def in_turns(question: str, answer: str) -> tuple[str, str]:
+    """Returns the user's turn and the assistant's."""
+    return question, f"<answer>{answer}</answer>"
+
+
+def pair(rng: random.Random, count: int = 5) -> Question:
+    """Which two of five digits add up to a total; one pair does."""
+    while True:
+        digits = rng.sample(range(1, 10), count)
+        first, second = (digits[i] for i in sorted(rng.sample(range(count), 2)))
+        if sum(first + second == a + b for a, b in combinations(digits, 2)) == 1:
+            return f"{''.join(map(str, digits))}={first + second:02d}", f"{first}{second}"
+
+
+def sort(rng: random.Random, count: int = 10) -> Question:
+    """Ten digits in order."""
+    digits = rng.choices("0123456789", k=count)
+    return "".join(digits), "".join(sorted(digits))
+
+
+def largest(rng: random.Random, count: int = 6) -> Question:
+    """The largest of six numbers."""
+    numbers = rng.sample(range(10, 100), count)
+    return " ".join(map(str, numbers)), str(max(numbers))
+
+
+TASKS = {"pair": pair, "sort": sort, "largest": largest}
+
+if __name__ == "__main__":
+    main()

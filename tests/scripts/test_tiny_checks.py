@@ -1,0 +1,42 @@
+"""Tasks without planted errors: right answers are right and the only ones, and no question stands twice."""
+
+from itertools import combinations
+
+import pytest
+from helpers.tiny import call, rows_in
+
+from data import build_tiny_checks as builder
+
+
+def right_answers(task, question):
+    """All answers that a check accepts, worked out from the question alone."""
+    if task == "sort":
+        return {"".join(sorted(question))}
+    if task == "largest":
+        return {max(question.split())}  # of two digits each
+    digits, total = question.split("=")
+    return {a + b for a, b in combinations(digits, 2) if int(a) + int(b) == int(total)}
+
+
+@pytest.mark.parametrize("task", builder.TASKS)
+def test_every_answer_is_right_and_none_is_corrected(task, tmp_path):
+    sizes = ("--lessons", 300, "--chats", 200, "--train", 300, "--test", 200)
+    assert call(builder, "--task", task, "--out", tmp_path, *sizes) is None
+    files = {path.stem: rows_in(path) for path in tmp_path.iterdir()}
+    pairs = [(row["question"], row["answer"]) for name in ("train", "test") for row in files[name]]
+    assert len(pairs) == 500
+    for row in files["sft"]:
+        question, answer, *more = [message["content"] for message in row["messages"]]
+        assert more in ([], ["Correct any error.", answer])
+        pairs.append((question, answer.removeprefix("<answer>").removesuffix("</answer>")))
+    assert [len(row["messages"]) for row in files["sft"]] == [2] * 300 + [4] * 200
+    assert all(right_answers(task, question) == {answer} for question, answer in pairs)
+    assert len({question for question, _ in pairs}) == len(pairs) == 1000
+
+
+@pytest.mark.parametrize(("task", "question", "answer"), [
+    ("pair", "93172=12", "93"), ("sort", "3141592653", "1123345569"), ("largest", "41 73 22 98 65 17", "98"),
+])  # fmt: skip
+def test_the_docstring_shows_what_is_built(task, question, answer):
+    assert right_answers(task, question) == {answer}
+    assert f"`{question}`" in builder.__doc__ and f"`{answer}`" in builder.__doc__
