@@ -8,7 +8,7 @@ from pathlib import Path
 from conftest import long
 
 ROOT = Path(__file__).parents[2]
-MOST = {"train.py": (32, 2_709), "rl_train_gspo_selfplay.py": (33, 2_947)}  # files and lines; lower them where you can
+MOST = {"train.py": (32, 2_671), "rl_train_gspo_selfplay.py": (33, 2_890)}  # files and lines; lower them where you can
 PIECE = '''\
 @decorated
 class Pair:

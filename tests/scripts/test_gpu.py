@@ -104,7 +104,7 @@ def scripts_that_wrote(*files):
 
     def fault(patch):
         rows = iter(files)
-        patch.setattr(gpu, "ran", lambda *_, **__: "1.0 GiB  peak")
+        patch.setattr(gpu, "ran", lambda *_, **__: "1.0 GiB  in all")
         patch.setattr(gpu.runpy, "run_path", lambda *_, **__: None)
         patch.setattr(gpu.subprocess, "Popen", lambda *_, **__: SimpleNamespace(
             poll=lambda: 0, send_signal=lambda _signal: None, wait=lambda: 0))  # fmt: skip
