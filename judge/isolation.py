@@ -38,10 +38,10 @@ def try_rungs(highest: str | None = None, allow_unsafe: bool = False) -> list[Ru
         if not checks[-1].why_not and (rung.seccomp or allow_unsafe):
             return checks
     reasons = "; ".join(f"{check.rung.name}: {check.why_not}" for check in checks if check.why_not)
+    otherwise = ", or accept that programs can read, change and stop what you can: sandbox.allow_unsafe: true"
     raise SandboxError(
         f"no protection against a model's programs holds on this machine ({reasons}). Train on Linux 5.13 or newer, in "
-        "a container whose seccomp profile allows Landlock (Docker's does), or accept that programs can read, change "
-        "and stop what you can: sandbox.allow_unsafe: true"
+        f"a container whose seccomp profile allows Landlock (Docker's does){otherwise * (sys.platform == 'linux')}"
     )
 
 

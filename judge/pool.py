@@ -1,6 +1,8 @@
 """Many workers, and the verdicts that are known already."""
 
 import atexit
+import contextlib
+import errno
 import hashlib
 import logging
 import math
@@ -23,7 +25,8 @@ from judge.worker import CaseVerdict, Program, ProgramRun, ProgramVerdict, Worke
 
 ATTEMPTS = 4  # at one program, if its workers are lost
 STARTS = 12  # of a worker in a row, in 20 seconds, before the sandbox gives up: a lack of processes or memory may pass
-MOST_REMEMBERED = 5_000  # verdicts
+MOST_REMEMBERED = 100_000  # tests, and one more for each program
+_LACKS = tuple(map(os.strerror, (errno.EAGAIN, errno.ENOMEM, errno.ENOSPC, errno.EMFILE, errno.ENFILE)))
 MOST_FAULTS = 0.01  # share of programs without a verdict, beyond which a run must stop
 FEWEST_PROGRAMS = 200  # before that share is meaningful
 _log = logging.getLogger("rematch.sandbox")
@@ -62,7 +65,8 @@ class Sandbox:
         self.counts: Counter[str] = Counter()  # programs, remembered, lost workers, programs without a verdict
         self._owner = os.getpid()
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
-        self._known: OrderedDict[bytes, Future] = OrderedDict()
+        self._known: OrderedDict[bytes, tuple[Future, int]] = OrderedDict()  # with its share of MOST_REMEMBERED
+        self._remembered = 0
         self._lock = threading.Lock()
         self._broken: SandboxError | None = None  # why nothing more is judged
         self._workers: set[Any] = set()  # those alive
@@ -103,16 +107,16 @@ class Sandbox:
         program = self._within_limits(program)
         key = hashlib.blake2b(repr(program).encode("utf-8", "surrogatepass"), digest_size=16).digest()
         with self._lock:
-            future = self._known.get(key)
-            if future is not None:
+            if key in self._known:
                 self._known.move_to_end(key)
                 self.counts["remembered"] += 1
-                return future
+                return self._known[key][0]
             job = self._put(program, None, key)
             if not job.future.done():
-                self._known[key] = job.future
-            while len(self._known) > MOST_REMEMBERED and next(iter(self._known.values())).done():
-                self._known.popitem(last=False)  # asked for longest ago
+                self._known[key] = job.future, 1 + len(program.tests) + len(program.stdio)
+                self._remembered += self._known[key][1]
+            while self._remembered > MOST_REMEMBERED and next(iter(self._known.values()))[0].done():
+                self._remembered -= self._known.popitem(last=False)[1][1]  # asked for longest ago
         return job.future
 
     def run(self, program: Program, stdin: str = "") -> ProgramRun:
@@ -143,7 +147,8 @@ class Sandbox:
                 self._broken = SandboxError("the sandbox is closed")
                 self._warn_if_open()
             for worker in self._workers:
-                worker.kill()
+                with contextlib.suppress(Exception):  # of a user's worker: all others have to end, too
+                    worker.kill()
         for _ in self._threads:
             self._jobs.put(None)
         for thread in self._threads:
@@ -179,7 +184,7 @@ class Sandbox:
 
     def _forget(self, job: "_Job") -> None:
         with self._lock:
-            self._known.pop(job.key, None)
+            self._remembered -= self._known.pop(job.key, (None, 0))[1]
 
     def _work(self) -> None:
         """Runs jobs one after another, as a thread with a plain worker and, once needed, one with numpy."""
@@ -245,11 +250,13 @@ class Sandbox:
                 if self._broken:  # closed in the meantime
                     worker.kill()
             return worker
-        self._broken = SandboxError(
+        error = SandboxError(
             f"a sandbox worker ({self.rung.name}{', numpy' if numpy else ''}) did not start {STARTS} times in a row: "
             f"{reason}; run `python -m judge --self-test`"
         )
-        raise self._broken
+        if not any(lack in reason for lack in _LACKS):  # which may pass
+            self._broken = error
+        raise error
 
 
 @dataclass(frozen=True)

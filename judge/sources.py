@@ -2,7 +2,7 @@
 
 Tests are one text, or a list of pieces; they are read as one module that runs from top to bottom. A test is a piece
 with an assert, in one text a statement with one, and everywhere a function `test_...`, a method of a TestCase and a
-call of `check`. Where a test reads a variable that a program may make or change, all tests are one, as they stand.
+call of `check`. Where statements share a variable that a program may make or change, all tests are one, as they stand.
 docs/judge.md has the table.
 """
 
@@ -218,9 +218,8 @@ def _divided(units: list[_Unit], names: set[str], unknown: set[str], apart: bool
     is_tested = any(unit.asserts and needs[unit] & (live | variables) for unit in runs)
     if not is_tested or not any(unit.calls for unit in runs):
         raise ConfigError("tests: got no assert at top level and no function test_..., expected at least one test")
-    read = set().union(*(needs[unit] - {name for name in unit.binds if count[name] == 1} for unit in runs))
-    apart &= all(unit.asserts and unit.calls and needs[unit] & live for unit in runs) and not read & variables
-    if apart:
+    apart &= all(unit.asserts and unit.calls and needs[unit] & live for unit in runs)
+    if apart := apart and not _shared(units, needs) & variables:
         setup, tests = others, [[unit] for unit in runs]
     else:
         first = units.index(runs[0])
@@ -233,6 +232,20 @@ def _divided(units: list[_Unit], names: set[str], unknown: set[str], apart: bool
                 f"write `from solution import {shown}`, or declare them as entry points"
             )
     return _joined(setup), tuple(map(_joined, tests))
+
+
+def _shared(units: list[_Unit], needs: dict[_Unit, set[str]]) -> set[str]:
+    """Returns the names that one unit uses and a later one may change, or the other way round."""
+    shared, needed, bound, read = set(), set(), set(), set()
+    for unit in units:
+        if unit in needs:
+            shared |= bound & needs[unit] | needed & unit.binds | read & unit.now
+            needed |= needs[unit]
+            bound |= unit.binds
+            read |= unit.now
+        else:
+            shared |= needed & (unit.binds | unit.now if not unit.stands else unit.binds)
+    return shared
 
 
 def _joined(units: list[_Unit]) -> str:

@@ -235,8 +235,10 @@ class Worker:
         caps = {io.FileIO(read): most for (read, _), most in outputs}
         deadline = time.monotonic() + self._wall_factor * (job["cpu"] + zygote.EXAMINER_SECONDS) + _BEHIND
         try:
-            theirs = [*map(_file_of, texts), *files, *(write for (_, write), _ in outputs)]
+            theirs = [*files, *(write for (_, write), _ in outputs)]
             try:
+                for place, text in enumerate(texts):
+                    theirs.insert(place, _file_of(text))
                 socket.send_fds(self._socket, [wire.frame(job)], theirs)
             finally:
                 for fd in theirs:
@@ -255,11 +257,15 @@ class Worker:
 
 
 def _file_of(text: bytes) -> int:
-    """Returns a file in memory that holds a text; its readers close it before any byte of a program runs."""
+    """Returns a file in memory that holds a text; a program's process closes it before any byte of the program runs."""
     fd = os.memfd_create("text")
-    with open(fd, "wb", closefd=False) as file:
-        file.write(text)
-    os.lseek(fd, 0, os.SEEK_SET)
+    try:
+        with open(fd, "wb", closefd=False) as file:
+            file.write(text)
+        os.lseek(fd, 0, os.SEEK_SET)
+    except OSError:
+        os.close(fd)
+        raise
     return fd
 
 
@@ -320,9 +326,9 @@ class Files:
                 file.seek(0)
                 file.truncate()
                 file.write(text)
+            return self._opened(2, os.O_RDONLY)
         except OSError as error:  # no room for it
             raise WorkerLost(str(error)) from error
-        return self._opened(2, os.O_RDONLY)
 
     def close(self) -> None:
         """Closes all, which ends them."""

@@ -8,6 +8,7 @@ import _thread
 import atexit
 import builtins
 import contextlib
+import functools
 import gc
 import inspect
 import io
@@ -127,7 +128,10 @@ def _end(status: int) -> NoReturn:
     Waits for threads and runs atexit functions first, then frees the script's objects, whose finalizers may still
     write to unflushed streams.
     """
-    free = sys.modules["__main__"].__dict__.clear
+
+    def free() -> None:
+        sys.modules["__main__"].__dict__.clear()
+
     for step in (threading._shutdown, atexit._run_exitfuncs, _flush, free, gc.collect, _flush):
         with contextlib.suppress(BaseException):
             step()
@@ -135,9 +139,9 @@ def _end(status: int) -> NoReturn:
 
 
 def _flush() -> None:
-    for stream in (sys.stdout, sys.__stdout__, sys.stderr):
+    for name in ("stdout", "__stdout__", "stderr"):
         with contextlib.suppress(BaseException):
-            stream.flush()
+            getattr(sys, name).flush()
 
 
 def _execute(source: str, name: str) -> dict[str, Any]:
@@ -353,8 +357,8 @@ def _held(value: Any) -> tuple[list[str], list, list]:
     names, followed by what it holds of a parameter for all other arguments. Raises where it does not.
     """
     kind = type(value)
-    parameters = inspect.signature(kind).parameters.values()
-    plain = [parameter for parameter in parameters if parameter.kind is parameter.POSITIONAL_OR_KEYWORD]
+    parameters = _parameters(kind)
+    plain = [parameter for parameter in parameters if parameter.kind <= parameter.POSITIONAL_OR_KEYWORD]
     stars = [parameter.name for parameter in parameters if parameter.kind is parameter.VAR_POSITIONAL]
 
     def part(name: str) -> Any:
@@ -364,6 +368,11 @@ def _held(value: Any) -> tuple[list[str], list, list]:
     names = [parameter.name for parameter in plain]
     defaults = [parameter.default for parameter in plain if parameter.default is not parameter.empty]
     return names, defaults, [*map(part, names), *(item for star in stars for item in part(star))]
+
+
+@functools.lru_cache(maxsize=100)  # for thousands of objects of a class
+def _parameters(kind: type) -> list[inspect.Parameter]:
+    return list(inspect.signature(kind).parameters.values())
 
 
 def _refuse(value: Any) -> Any:

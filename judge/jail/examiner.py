@@ -445,6 +445,8 @@ class _Program:
             names, defaults, values = held[0], _data(held[1]), _data(held[2])
             args = self._decode(args)
             count = len(args) - len(named)
+            if not {*names[:count]}.isdisjoint(named):  # what is given twice would hide the first
+                return False
             given = dict(zip(names[len(names) - len(defaults) :], defaults, strict=False))
             given |= dict(zip(names, args[:count], strict=False)) | dict(zip(named, args[count:], strict=True))
             # a name twice would hide what was given for the first: popping it fails

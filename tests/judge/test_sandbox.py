@@ -1280,7 +1280,7 @@ def test_equal_programs_are_run_once(sandbox):
 
 
 def test_verdicts_are_remembered_up_to_a_number(protected, monkeypatch):
-    monkeypatch.setattr(pool, "MOST_REMEMBERED", 10)
+    monkeypatch.setattr(pool, "MOST_REMEMBERED", 310)  # 31 for each of these programs
     wrong = [program("def f(x): return x", *[f"assert f('{'x' * 200}') == {n}"] * 30) for n in range(20)]
     with Sandbox(workers=1, rung=protected.rung.name) as sandbox:
         verdicts = [sandbox.judge([each])[0] for each in wrong]
