@@ -3,7 +3,7 @@
 generate          sampling
 reward            judging them
 waiting           for an opponent or a teacher behind a server
-reference         log-probs of the frozen base
+reference         log-probs without a gradient: of the frozen base, a teacher, the policy before its step
 forward_backward  log-probs of the policy, loss, gradient
 optimizer         clipping and the step
 sync              the adapter into the sampler, and waiting for the other processes

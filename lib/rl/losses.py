@@ -41,7 +41,7 @@ def kl_per_token(
     k3     exp(d) - 1 - d. As a value: an unbiased estimate of KL(policy || reference). As a loss: the gradient of
            KL(reference || policy), which saturates on tokens that the policy makes far likelier than the reference.
     k2     d^2 / 2. As a value: slightly biased. As a loss: exactly the gradient of KL(policy || reference), per state.
-    k1_in_reward  -d, without gradient: the caller subtracts beta times its sum over a text from the text's reward.
+    k1_in_reward  -d, without gradient: the caller subtracts beta times its sum over a text from the text's advantage.
            The expected gradient is then that of k2 as a loss (as a loss, its own expected gradient is zero).
     exact  KL(policy || reference) over the whole vocabulary, as computed by the head; value and gradient are exact.
 

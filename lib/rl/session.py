@@ -313,9 +313,9 @@ class Session:
         return not goes_back
 
     def count_step(self) -> dict[str, Any]:
-        """Counts a finished step, marks an evaluation that is due, and returns the first columns of the step's row.
+        """Counts a finished step, sets blend and temperature of the next, marks a due evaluation. Returns row columns.
 
-        They have the temperature, twice, if a schedule moves it: of sampling, and of the log-probs that were trained.
+        They have the finished step's temperature, twice, if a schedule moves it: of sampling, and of trained log-probs.
         """
         progress, is_scheduled = self.progress, self.config.generation.temperature_schedule is not None
         heat = dict.fromkeys(("sampling_temperature", "temperature"), self.policy.temperature) if is_scheduled else {}

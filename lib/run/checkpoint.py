@@ -117,7 +117,7 @@ class Checkpoints:
                 leftover.unlink() if leftover.is_symlink() or leftover.is_file() else shutil.rmtree(leftover)
 
     def register(self, **objects: Stateful | torch.Generator) -> None:
-        """Adds other objects that change in training, by name: `register(sampler=sampler, noise=torch.Generator())`.
+        """Adds other objects that change in training, by name: `register(sampler=sampler, sampling=torch.Generator())`.
 
         Each rank's own state is saved; `accelerator.register_for_checkpointing` would save only rank 0's.
         """

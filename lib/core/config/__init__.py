@@ -2,8 +2,8 @@
 
 Nothing here imports torch, so a mistake answers within a second. There is one class per script; the comments of its
 fields are the reference for every key (docs/config.md). Whether values fit together is checked by `_conflicts()` of the
-smallest section that has them all; what `--smoke` changes is a table, `smoke_overrides()`. Other chapters import all
-names from here. The parts, in reading order; each may refer back only:
+smallest section that has them all; what `--smoke` changes is a table, `smoke_overrides()`. Other parts of lib import
+all names from here. The modules, in reading order; each may refer back only:
 
 trees         YAML text as nested dicts, with the line of every dotted key
 section       what every section is

@@ -23,7 +23,7 @@ Config = TypeVar("Config", bound=Outputs)
 KINDS = (ScoreConfig, SelfPlayConfig, CollectConfig, SFTConfig, SweepConfig)
 SAMPLER_TRICKS = ("top_p", "top_k", "min_p", "repetition_penalty")
 HINTS: dict[str, tuple[str, ...]] = {  # unknown keys -> the key to use, of the first of these that a config has
-    # of the systems that this one succeeds
+    # of other trainers
     "dataset.input_field": ("prompts.user",),
     "generation_temperature": ("generation.temperature",),
     "kl_coeff": ("train.beta", "train.beta1 and train.beta2"),

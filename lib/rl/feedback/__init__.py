@@ -5,5 +5,5 @@ output.
 
 contract                      what every kind is
 verdict, tests, tool, review  the kinds: mates do not know each other
-choice                        the one place that knows them by name
+choice                        the one place that builds them by name
 """

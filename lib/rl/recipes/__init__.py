@@ -1,4 +1,4 @@
-"""The shelf of recipes: what attempts earn, one small file each. The trainer knows none of them by name.
+"""The shelf of recipes: what attempts earn, one small file each. The steps of training know none of them by name.
 
 contract                                         what every recipe is, and the answers of a step that it pays
 score, multiturn, thinktwice, ufo, pag, reflect  the recipes: mates do not know each other
