@@ -24,11 +24,12 @@ from collections.abc import Callable, Iterator
 from datetime import date, timedelta
 from functools import partial
 from itertools import count, islice
+from operator import itemgetter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the repository: `python data/...` puts only data/ there
 
-from data.builders import options, write_rows
+from data.builders import distinct, options, write_rows
 from lib.core.errors import FINISHED, ConfigError, run_script
 
 STEPS = (1, 2, 3)
@@ -56,7 +57,8 @@ def main() -> int:
     cells |= {("programs", step): programs(step, random.Random(f"{args.seed} programs")) for step in STEPS}
     cells |= {("puzzles", step): puzzles(step, random.Random(f"{args.seed} puzzles {step}")) for step in STEPS}
     counts = {(task, step): len(range(step - 1, args.each, len(STEPS))) for task, step in cells}
-    drawn = {cell: list(islice(distinct(rows), counts[cell] + 1)) for cell, rows in cells.items()}
+    new = {cell: distinct(rows, itemgetter("question")) for cell, rows in cells.items()}
+    drawn = {cell: list(islice(rows, counts[cell] + 1)) for cell, rows in new.items()}
     if short := [f"{task} of step {step}" for (task, step), rows in drawn.items() if len(rows) <= counts[task, step]]:
         raise SystemExit(f"--each {args.each}: there are fewer {', '.join(short)}: give a lower number")
     order = sorted((number, step, task) for (task, step), most in counts.items() for number in range(most))
@@ -75,15 +77,6 @@ def command_line() -> argparse.Namespace:
     if args.each < len(STEPS):
         result.error(f"--each {args.each}: expected at least {len(STEPS)}, one of each step")
     return args
-
-
-def distinct(rows: Iterator[dict]) -> Iterator[dict]:
-    """Yields the first row of every question."""
-    seen = set()
-    for row in rows:
-        if row["question"] not in seen:
-            seen.add(row["question"])
-            yield row
 
 
 def row_of(task: str, step: int, question: str, form: str, answer: str) -> dict:

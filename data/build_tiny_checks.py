@@ -15,13 +15,14 @@ correction and the right answer stands again. So no chat shows a wrong answer, a
 import argparse
 import random
 import sys
-from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import combinations
+from operator import itemgetter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the repository: `python data/...` puts only data/ there
 
-from data.builders import chat, options, write_rows
+from data.builders import chat, distinct, options, write_rows
 
 Question = tuple[str, str]  # and its answer
 
@@ -29,7 +30,8 @@ Question = tuple[str, str]  # and its answer
 def main() -> None:
     """Writes sft.jsonl, train.jsonl and test.jsonl."""
     args = parse_arguments()
-    questions = distinct(TASKS[args.task], random.Random(args.seed))
+    drawn = iter(partial(TASKS[args.task], random.Random(args.seed)), None)  # without end
+    questions = distinct(drawn, itemgetter(0))
     for name, count in (("test", args.test), ("train", args.train)):
         rows = [next(questions) for _ in range(count)]
         write_rows(args.out / f"{name}.jsonl", ({"question": text, "answer": answer} for text, answer in rows))
@@ -51,16 +53,6 @@ def parse_arguments() -> argparse.Namespace:
     result.add_argument("--train", type=int, default=4_000, help="rows of train.jsonl")
     result.add_argument("--test", type=int, default=1_000, help="rows of test.jsonl")
     return result.parse_args()
-
-
-def distinct(make: Callable[[random.Random], Question], rng: random.Random) -> Iterator[Question]:
-    """Yields questions with answers, without end and without repetition."""
-    seen = set()
-    while True:
-        question, answer = make(rng)
-        if question not in seen:
-            seen.add(question)
-            yield question, answer
 
 
 def in_turns(question: str, answer: str) -> tuple[str, str]:

@@ -2,8 +2,9 @@
 
 import argparse
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 
 def options(description: str, out: str, seed: int = 0, metavar: str = "DIR") -> argparse.ArgumentParser:
@@ -18,6 +19,15 @@ def chat(*texts: str) -> dict:
     """Returns a row in the format of chats, in which user and assistant take turns."""
     turns = enumerate(texts)
     return {"messages": [{"role": ("user", "assistant")[number % 2], "content": text} for number, text in turns]}
+
+
+def distinct(items: Iterable[Any], key: Callable[[Any], Any]) -> Iterator[Any]:
+    """Yields the first item of every key."""
+    seen = set()
+    for item in items:
+        if key(item) not in seen:
+            seen.add(key(item))
+            yield item
 
 
 def write_rows(path: Path, rows: Iterable[dict]) -> None:

@@ -57,7 +57,7 @@ def _name_of(function: Callable) -> str:
 
 @dataclass(frozen=True)
 class Hooks:
-    """What is registered with a reward: functions for other moments (lib/rewards/__init__.py), and what it pays."""
+    """Functions registered with a reward for other moments (lib/rewards/__init__.py), and what the reward pays."""
 
     prepare: Callable[[], str] | None = None
     check: Callable[..., None] | None = None

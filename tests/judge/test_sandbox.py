@@ -1283,7 +1283,7 @@ def test_verdicts_are_remembered_up_to_a_number(protected, monkeypatch):
     monkeypatch.setattr(pool, "MOST_REMEMBERED", 310)  # 31 for each of these programs
     wrong = [program("def f(x): return x", *[f"assert f('{'x' * 200}') == {n}"] * 30) for n in range(20)]
     with Sandbox(workers=1, rung=protected.rung.name) as sandbox:
-        verdicts = [sandbox.judge([each])[0] for each in wrong]
+        verdicts = [sandbox.judge([source])[0] for source in wrong]
         assert max(sum(len(test.detail) for test in verdict.tests) for verdict in verdicts) <= 6000
         assert len(sandbox._known) == 10
         before = sandbox.counts["programs"]

@@ -1,4 +1,4 @@
-"""What the memory estimate counts."""
+"""The memory estimate counts weights, adapter, optimizer, cache and logits."""
 
 from helpers.tiny import limits
 
