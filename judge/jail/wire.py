@@ -138,14 +138,8 @@ class Encoder:
         if kind in (bytes, bytearray):
             self._spend(2 * len(value))
             return value.hex()
-        if kind is complex:
-            return [self._encode(part, levels) for part in (value.real, value.imag)]
-        if kind is range:
-            return [self._encode(part, levels) for part in (value.start, value.stop, value.step)]
-        if kind is Fraction:
-            return [self._encode(part, levels) for part in (value.numerator, value.denominator)]
-        if kind is timedelta:
-            return [value.days, value.seconds, value.microseconds]
+        if kind in _PARTS:
+            return [self._encode(getattr(value, part), levels) for part in _PARTS[kind]]
         return str(value) if kind is Decimal else value.isoformat()
 
     def _other(self, value: Any, levels: int) -> Any:
@@ -184,7 +178,7 @@ _PLAIN: dict[type, Callable] = {
     frozenset: lambda value: frozenset(frozenset.__iter__(value)),
     bytes: lambda value: bytes.__getitem__(value, slice(None)),
     bytearray: lambda value: bytearray.__getitem__(value, slice(None)),
-    complex: complex.__complex__ if hasattr(complex, "__complex__") else complex,
+    complex: complex.__complex__,
     range: lambda value: value,
     deque: lambda value: deque(deque.__iter__(value)),
     Decimal: lambda value: Decimal(Decimal.__str__(value)),
@@ -194,6 +188,10 @@ _PLAIN: dict[type, Callable] = {
     timedelta: lambda value: timedelta(value.days, value.seconds, value.microseconds),
 }
 PLAIN_TYPES = frozenset(_PLAIN)
+_PARTS = {  # the numbers by which a type makes a value again
+    complex: ("real", "imag"), range: ("start", "stop", "step"), Fraction: ("numerator", "denominator"),
+    timedelta: ("days", "seconds", "microseconds"),
+}  # fmt: skip
 _KINDS_OF_ARRAYS = "biufc"  # bools and numbers
 _KIND_OF_ARRAY = re.compile(f"[<>|=][{_KINDS_OF_ARRAYS}][0-9]{{1,2}}")
 _VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
