@@ -15,7 +15,7 @@ import signal
 import stat
 import struct
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 NOBODIES = range(64_000, 65_000)  # users and groups that nothing else should have
 LARGEST_FILE = 1 << 20  # bytes; no file should be writable, this is a backstop
@@ -195,36 +195,27 @@ def _numbers(path: str, *otherwise: float) -> list[float]:
         return list(otherwise)
 
 
-def bounds_processes(user: int) -> bool:
-    """True if the process limit applies to `user` here: root is exempt, also in a user namespace of its own."""
+def tried_as(user: int) -> tuple[bool, bool]:
+    """Returns whether a child of root may switch to `user`, and whether the process limit then binds it.
 
-    def is_refused() -> bool:
-        resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
-        try:
-            return os.fork() < 0
-        except OSError:
-            return True
-
-    return _holds_for(user, is_refused)
-
-
-def can_become(user: int) -> bool:
-    """True if this process may switch to `user`."""
-    return _holds_for(user, lambda: os.geteuid() == user)
-
-
-def _holds_for(user: int, question: Callable[[], bool]) -> bool:
-    """Returns the answer of a child that has switched to `user`, if this is a root who may."""
+    Root is exempt from the limit, also in a user namespace of its own.
+    """
     pid = os.fork()
     if pid:
-        return os.waitpid(pid, 0)[1] == 0
+        bits = os.waitpid(pid, 0)[1] >> 8
+        return bool(bits & 1), bool(bits & 2)
+    bits = 0
     try:
         if os.geteuid() == 0:
             with contextlib.suppress(OSError):
                 become(user)
-        os._exit(not question())
+                bits = 1
+        resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
+        os.fork()
+    except OSError:
+        bits |= 2
     finally:
-        os._exit(1)
+        os._exit(bits)
 
 
 def threads_of(user: int) -> int:

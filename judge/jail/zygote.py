@@ -69,10 +69,9 @@ class Zygote:
             self._kept.append(self._ruleset)
             self._filter = kernel.SeccompFilter(kernel.seccomp_filter())
         self._user = settings["user"]
-        self._drops_user = os.geteuid() == 0 and kernel.can_become(self._user)
+        self._drops_user, self.bounds_threads = kernel.tried_as(self._user)
         os.chdir("/")
         _thread.stack_size(THREAD_STACK)
-        self.bounds_threads = kernel.bounds_processes(self._user)
         # the limit counts all of a user's processes: each worker of root has its own user, others at best a namespace
         own_limit = os.geteuid() == 0 or settings["namespace"]
         self.shares_threads = not own_limit and self.bounds_threads
@@ -298,25 +297,23 @@ class CoreClock:
 
     def restart(self) -> None:
         """Restarts the count from now."""
-        self._read()
+        self._before = self._read()
         self._started = time.monotonic()
-        self._before = sum(self._waited.values()), sum(self._computed.values())
 
     def seconds(self) -> float:
         """Returns the seconds since the start, for all children together."""
         wall = time.monotonic() - self._started
-        self._read()
-        waited_before, computed_before = self._before
-        waited = sum(self._waited.values()) - waited_before if self._knows_waiting else wall
-        return max(wall - waited, sum(self._computed.values()) - computed_before, wall / self._wall_factor)
+        waited, computed = (now - before for now, before in zip(self._read(), self._before, strict=True))
+        return max(wall - waited if self._knows_waiting else 0.0, computed, wall / self._wall_factor)
 
-    def _read(self) -> None:
+    def _read(self) -> tuple[float, float]:
         for pid in [child.pid for child in self._children if child.status is None]:
             with contextlib.suppress(OSError):
                 # the clock ID of another process's CPU time, as clock_getcpuclockid computes it
                 self._computed[pid] = time.clock_gettime(~pid << 3 | 2)
             self._waited[pid] = self._waiting_of(pid)
         self._waited[0] = self._waiting_of("self")  # this process may itself have waited for a core
+        return sum(self._waited.values()), sum(self._computed.values())
 
     def _waiting_of(self, pid: int | str) -> float:
         """Returns the seconds in which a process could have run but had no core."""
