@@ -296,17 +296,18 @@ class _Program:
         if "opaque" in reply:
             self._answer = f"answered {str(reply['opaque'])[:100]}"
             self.gave_object = True
-            truth = reply.get("truth")
-            return Opaque(self, truth if type(truth) is bool else None)
+            return Opaque(self, reply.get("truth"))
         try:
-            value = values[_index(reply["same"])] if "same" in reply else reply["v"]
-            if "same" in reply and not is_changeable(value):
-                raise LookupError
-            if "same" not in reply and type(value) is dict and "handle" in value:
+            if "same" in reply:
+                index = reply["same"]
+                if type(index) is not int or index < 0 or not is_changeable(values[index]):
+                    raise LookupError
+                value = values[index]
+            elif type(reply["v"]) is dict and "handle" in reply["v"]:
                 content = [self._decode(reply["plain"])] if what.get("made") and "plain" in reply else []
-                value = self._object(value["handle"], kind, made, *content, reply=reply)
-            elif "same" not in reply:
-                value = self._decode(value)
+                value = self._object(reply["v"]["handle"], kind, made, *content, reply=reply)
+            else:
+                value = self._decode(reply["v"])
             for number, held in reply.get("holds", {}).items():
                 if self._held.get(int(number), (0, None))[1] != held:
                     self._held[int(number)] = self._asked, held
@@ -462,9 +463,8 @@ class _Program:
             raise wire.Broken("an object without a number")
         if not self._stateful:
             self.gave_object = True
-            truth = (reply or {}).get("truth")
             of_kind = OpaqueFunction if reply and reply.get("called") is True else Opaque
-            return of_kind(self, truth if type(truth) is bool else None, number)
+            return of_kind(self, (reply or {}).get("truth"), number)
         for value in content:
             self._contents.setdefault(number, value)
         return RemoteObject(self, number, kind, made, self._contents.get(number, NOTHING))
@@ -495,12 +495,6 @@ def _listed(value: Any) -> Any:
     if type(value) is dict:
         return {key: _listed(item) for key, item in value.items()}
     return list(map(_listed, value)) if type(value) in (list, tuple) else value
-
-
-def _index(number: Any) -> int:
-    if type(number) is not int or number < 0:
-        raise LookupError
-    return number
 
 
 def _begun(iterator: Any) -> tuple[Any, int | None] | None:

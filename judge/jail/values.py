@@ -75,8 +75,8 @@ class Opaque(Uncompared):
     A test can use what no value has, its attributes and methods; and its truth, which was sent along once.
     """
 
-    def __init__(self, program: Any, truth: bool | None, number: int | None = None):
-        self.__dict__.update(__program__=program, _truth=truth, _number=number)
+    def __init__(self, program: Any, truth: Any, number: int | None = None):
+        self.__dict__.update(__program__=program, _truth=truth if type(truth) is bool else None, _number=number)
 
     def __getattr__(self, name: str) -> Any:
         if self._number is None or name.startswith("__") or is_of_values(name):
