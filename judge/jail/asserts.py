@@ -17,7 +17,7 @@ EXPECTED = "expected"  # its own expression raised, in a block that must raise
 MET = "met"  # such a block has raised; passed with the context manager that recorded the error
 _CONTEXT = "__expects_{}_{}__"  # a variable name
 _FAILS = "__it_fails__"  # a variable name
-_TRIES = (ast.Try, ast.TryStar) if hasattr(ast, "TryStar") else (ast.Try,)  # the latter since 3.11
+_TRIES = (ast.Try, ast.TryStar)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _BLOCKS = (ast.With, ast.AsyncWith, ast.For, ast.AsyncFor, ast.While)
 _SIMPLE = (
@@ -47,7 +47,8 @@ def noting(text: str, name: str) -> Code:
         return Code(text, asserts, True, compile(tree, name, "exec", dont_inherit=True, optimize=0))
     nodes = list(ast.walk(tree))
     asserts = [node for node in nodes if isinstance(node, ast.Assert) or _fails(node)]
-    noted = _Noting(name, set(_expecting(nodes)), set(_ending(nodes)), set(_raising(nodes))).visit(tree)
+    raising = {node.body[-1] for node in nodes if _is_to_raise(node)}
+    noted = _Noting(name, set(_expecting(nodes)), set(_ending(nodes)), raising).visit(tree)
     code = compile(ast.fix_missing_locations(noted), name, "exec", dont_inherit=True)
     return Code(text, len(asserts), False, code)
 
@@ -109,11 +110,6 @@ def _is_to_raise(node: ast.AST) -> bool:
         isinstance(call, ast.Call) and getattr(call.func, "attr", "") in ("assertRaises", "assertRaisesRegex")
         for call in calls
     )
-
-
-def _raising(nodes: list[ast.AST]) -> Iterator[ast.AST]:
-    """Yields the asserts at the end of blocks that must raise."""
-    yield from (node.body[-1] for node in filter(_is_to_raise, nodes))
 
 
 def _looks(handler: ast.ExceptHandler) -> bool:
