@@ -19,6 +19,7 @@ import os
 import sys
 import threading
 import types
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
@@ -214,9 +215,9 @@ class _Calls:
         self._stateful = stateful
         self._kept: list[Any] = []
         self._numbers: dict[int, int] = {}  # of kept objects, by id
-        self._iterators: list[Iterator] = []
+        self._iterators: dict[int, Iterator] = {}
         self._numbered: dict[int, tuple[int, Iterator]] = {}  # (number, iterator) by id; also of earlier versions
-        self._given: list[int] = []  # number of items sent of each so far
+        self._given: dict[int, int] = defaultdict(int)  # number of items sent of each so far
         self._loop: Any = None  # of asyncio
         self._held: dict[int, list] = {}  # by number, of the objects in the current answer: see `_held`
         self._encode = wire.Encoder(self._keep, self._begin)
@@ -312,9 +313,7 @@ class _Calls:
         if self._stateful and type(iterator).__module__ not in _OF_PYTHON:
             return None  # used as an object, through its methods
         if id(iterator) not in self._numbered:
-            self._iterators.append(iterator)
-            self._numbered[id(iterator)] = len(self._given), iterator
-            self._given.append(0)
+            self._put(len(self._iterators), iterator)
         return [], self._numbered[id(iterator)][0]
 
     def _next(self, number: int, *sent: Any) -> tuple[list, int | None]:
