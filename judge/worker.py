@@ -29,7 +29,6 @@ MOST_ERRORS = 16 << 20  # bytes of its standard error that are read; MOST_OUTPUT
 LARGEST_ANSWER = 4 << 20  # bytes, of an examiner
 START_SECONDS = 20.0
 _BEHIND = 5.0  # seconds that a worker may be late before it is considered dead
-_MEGABYTE = 1 << 20
 _THREADS = re.compile("thread|concurrent|asyncio|dummy")
 
 
@@ -180,9 +179,8 @@ class Worker:
         )
         if len(exam) > wire.LARGEST_FRAME:
             return self._same("unsupported_test", "the tests are too long", program)
-        job = _job("tests", program) | {"stateful": program.stateful}
         calls = *self._files.pipe(0), *self._files.pipe(1)
-        report, (answer,) = self._exchange(job, [source, exam], [(os.pipe(), LARGEST_ANSWER)], calls)
+        report, (answer,) = self._exchange(_job("tests", program), [source, exam], [(os.pipe(), LARGEST_ANSWER)], calls)
         verdicts = _verdicts(answer, len(program.tests))
         if verdicts is None and not report["overdue"] and may_ask and not self.is_healthy():
             raise WorkerLost("no verdict")
@@ -258,15 +256,10 @@ class Worker:
 
 def _file_of(text: bytes) -> int:
     """Returns a file in memory that holds a text; a program's process closes it before any byte of the program runs."""
-    fd = os.memfd_create("text")
-    try:
-        with open(fd, "wb", closefd=False) as file:
-            file.write(text)
-        os.lseek(fd, 0, os.SEEK_SET)
-    except OSError:
-        os.close(fd)
-        raise
-    return fd
+    with open(os.memfd_create("text"), "wb") as file:
+        file.write(text)
+        file.seek(0)
+        return os.dup(file.fileno())
 
 
 def _received(caps: dict[io.FileIO, int], report: int, deadline: float) -> list[bytes]:
@@ -349,12 +342,8 @@ _RIGHT = Program(
 
 
 def _job(mode: str, program: Program) -> dict:
-    return {
-        "mode": mode,
-        "cpu": max(0.01, program.timeout_s),
-        "memory": program.memory_mb * _MEGABYTE,
-        "seed": program.seed,
-    }
+    limits = {"cpu": max(0.01, program.timeout_s), "memory": program.memory_mb << 20}
+    return {"mode": mode, **limits, "seed": program.seed, "stateful": program.stateful}
 
 
 def _sendable(source: str) -> tuple[bytes, str]:
@@ -372,7 +361,7 @@ def _sendable(source: str) -> tuple[bytes, str]:
 
 def _verdicts(answer: bytes, count: int) -> list[CaseVerdict] | None:
     """Returns the examiner's verdicts, None unless there is one for each test."""
-    if len(answer) < 4 or len(answer) != 4 + int.from_bytes(answer[:4], "little"):
+    if len(answer) != 4 + int.from_bytes(answer[:4], "little"):
         return None
     verdicts = [CaseVerdict(name, shown(detail)) for name, detail in wire.unframed(answer[4:])["verdicts"]]
     return verdicts if len(verdicts) == count else None
