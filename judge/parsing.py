@@ -304,7 +304,8 @@ def code_blocks(text: str) -> list[CodeBlock]:
                 opening, fence = line, run
         elif run.startswith(fence) and not rest.strip(" \t\r"):
             words = opening[2].split(maxsplit=1)
-            code = _outdented(text[opening.end() + 1 : line.start()], opening.start(1) - opening.start())
+            blanks = rf"^ {{0,{opening.start(1) - opening.start()}}}"
+            code = re.sub(blanks, "", text[opening.end() + 1 : line.start()], flags=re.MULTILINE)
             blocks.append(CodeBlock(words[0].lower() if words else "", code, opening.start(), line.end()))
             opening = None
     return blocks
@@ -312,11 +313,6 @@ def code_blocks(text: str) -> list[CodeBlock]:
 
 def _opens(line: re.Match) -> bool:
     return line[1][0] == "~" or "`" not in line[2]
-
-
-def _outdented(code: str, blanks: int) -> str:
-    """Removes up to so many blanks from the beginning of each line."""
-    return re.sub(rf"^ {{1,{blanks}}}", "", code, flags=re.MULTILINE) if blanks else code
 
 
 def last_code(text: str) -> str:

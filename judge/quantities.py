@@ -358,7 +358,7 @@ def numerals(text: str) -> list[Numeral]:
 
 
 def _minus(sign: str) -> str:
-    return "-" if sign.isalpha() else sign
+    return "-" if sign.isalpha() else sign  # a word, in which case-insensitively ı is an i
 
 
 def marked_number(line: str) -> Numeral | None:

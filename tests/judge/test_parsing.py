@@ -135,6 +135,7 @@ def test_peel(text, inside):
         ("4 lakh rupees", 400000),
         ("3 sixths", Fraction(1, 2)),
         ("minus 5", -5),
+        ("mınus 5", -5),  # ı is an i where case does not matter
         ("(18)", 18),
         ("x = 18", 18),
         ("$3.5$ hours", Fraction(7, 2)),
