@@ -44,7 +44,7 @@ FULL_STOP = re.compile(r"(?<=[\w)\]}$])\.\Z")
 _PLAIN = frozenset(map(chr, range(32, 127))) | frozenset("\t\n\r") | TYPOGRAPHIC
 _BLANKS = " \t\r\n"  # for lstrip(), which by default removes control characters too
 
-_THINK = re.compile(r"<(/?)think>", re.IGNORECASE | re.ASCII)
+_THINKING = re.compile(r"<think>[^<]*+(?:<(?!/?think>)[^<]*+)*+</think>", re.IGNORECASE | re.ASCII)
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})(.*)$", re.MULTILINE)  # nothing after a greedy part can fail: no backtracking
 _PYTHON = ("python", "py", "python3", "py3")
 _FINAL_ANSWER = re.compile(r"""final answer:|"(?-i:final_answer)"|'(?-i:final_answer)'""", re.IGNORECASE | re.ASCII)
@@ -240,14 +240,7 @@ def without_thinking(text: str) -> str:
     `<Think>` is no submission, although the rewards for tags insist on the spelling. Blocks are removed before fences
     are looked for, so a pair of tags inside one program is cut out too.
     """
-    kept, done, opening = [], 0, None
-    for tag in _THINK.finditer(text):
-        if not tag[1]:
-            opening = tag.start()
-        elif opening is not None:
-            kept.append(text[done:opening])
-            done, opening = tag.end(), None
-    return "".join([*kept, text[done:]])
+    return _THINKING.sub("", text)
 
 
 def writable(text: str) -> str:
