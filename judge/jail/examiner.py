@@ -12,6 +12,7 @@ import select
 import sys
 import threading
 import time
+import traceback
 import types
 from collections import deque
 from typing import Any, NoReturn
@@ -157,12 +158,9 @@ def _line(text: str, number: int) -> str:
 
 def _last_line(error: BaseException, test: str) -> str:
     """Returns the last line of the test that was executed when an error was raised."""
-    number, step = 1, error.__traceback__
-    while step is not None:
-        if step.tb_frame.f_code.co_filename == _TEST:
-            number = step.tb_lineno
-        step = step.tb_next
-    return _line(test, number)
+    steps = traceback.walk_tb(error.__traceback__)
+    numbers = [number for frame, number in steps if frame.f_code.co_filename == _TEST]
+    return _line(test, numbers[-1] if numbers else 1)
 
 
 def _failed(error: BaseException, line: str, program: "_Program") -> tuple[str, str]:
@@ -202,18 +200,16 @@ class _Program:
         self._encode = wire.Encoder(self._handle_of, _begun)
         self._decode = wire.WireDecoder(self._revive)
         self._one_call = threading.RLock()  # one call at a time: a test may have threads
-        self._call = ""
-        self._answer = ""
         self._asked = 0  # questions so far
         self._gives = False
         self.lost: tuple[str, str] | None = None
-        self.first_bad: tuple[str, str] | None = None  # of the current test
-        self.gave_object = False  # in the current test, an opaque one
-        self._has_answered = False  # in the current test
+        self.begin_test()
 
     def begin_test(self) -> None:
         self._call = self._answer = ""
-        self.first_bad, self.gave_object, self._has_answered = None, False, False
+        self.first_bad: tuple[str, str] | None = None
+        self.gave_object = False  # an opaque one
+        self._has_answered = False
 
     def note(self, verdict: str, detail: str) -> None:
         """Records the current test's verdict unless it already has one."""
@@ -263,23 +259,20 @@ class _Program:
         For an attribute that can be called, the answer is `METHOD`; of an asynchronous function, a coroutine.
         """
         with self._one_call:
-            return self._ask(what, args, named, shown, kind)
-
-    def _ask(self, what: dict, args: tuple, named: dict, shown: str, kind: int) -> Any:
-        self._call, self._answer = shown, ""
-        values = [*args, *named.values()]
-        self._gives = what.get("op", "call") == "call"  # an object that a test has given may well be the answer
-        try:
-            encoded = self._encode(values)
-        except wire.NotPlain as error:
-            if self._has_answered and "more than" in str(error):
-                self.opaque(f"{shown} passes {error}")
-            self._end("unsupported_test", f"{shown} passes {error}, which cannot leave the test")
-        reply = self._exchange({**what, "a": encoded, "k": list(named)})
-        self._apply(reply.get("mut"), values)
-        made = (self._asked, encoded, list(named)) if what.get("made") and "f" in what else None
-        if reply.get("awaited") is not True:
-            return self._settled(reply, what, values, kind, made)
+            self._call, self._answer = shown, ""
+            values = [*args, *named.values()]
+            self._gives = what.get("op", "call") == "call"  # an object that a test has given may well be the answer
+            try:
+                encoded = self._encode(values)
+            except wire.NotPlain as error:
+                if self._has_answered and "more than" in str(error):
+                    self.opaque(f"{shown} passes {error}")
+                self._end("unsupported_test", f"{shown} passes {error}, which cannot leave the test")
+            reply = self._exchange({**what, "a": encoded, "k": list(named)})
+            self._apply(reply.get("mut"), values)
+            made = (self._asked, encoded, list(named)) if what.get("made") and "f" in what else None
+            if reply.get("awaited") is not True:
+                return self._settled(reply, what, values, kind, made)
 
         async def later() -> Any:
             return self._settled(reply, what, values, kind, made)
