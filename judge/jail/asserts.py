@@ -25,6 +25,7 @@ _SIMPLE = (
 )  # fmt: skip
 _LEAVES = (ast.Return, ast.Continue, ast.Break)
 _ENDS = {"StopIteration", "StopAsyncIteration"}
+_at = ast.copy_location  # children get theirs once, at the end: each pass walks the tree
 
 
 @dataclass
@@ -150,9 +151,9 @@ class _Noting(ast.NodeTransformer):
         self._name, self._expecting, self._ending, self._raising = name, expecting, ending, raising
 
     def visit_Assert(self, node: ast.Assert) -> list[ast.stmt]:
-        fails = _at(node, ast.Assign([ast.Name(_FAILS, ast.Store())], ast.UnaryOp(ast.Not(), node.test)))
+        fails = _at(ast.Assign([ast.Name(_FAILS, ast.Store())], ast.UnaryOp(ast.Not(), node.test)), node)
         failed = [self._note(FAILED, node), ast.Assert(ast.Constant(False), node.msg)]
-        branch = _at(node, ast.If(_load(_FAILS), failed, []))
+        branch = _at(ast.If(_load(_FAILS), failed, []), node)
         what = EXPECTED if node in self._raising else ENDED if node in self._ending else RAISED
         return [self._guarded([fails], what), branch, self._note(HELD, node)]
 
@@ -178,7 +179,7 @@ class _Noting(ast.NodeTransformer):
         name = _CONTEXT.format(node.lineno, node.col_offset)
         call = node.items[0].context_expr
         node.items[0].context_expr = ast.NamedExpr(ast.Name(name, ast.Store()), call)
-        return [_at(node, self._visit_body(node)), self._note(MET, node, _load(name))]
+        return [self._visit_body(node), self._note(MET, node, _load(name))]
 
     visit_TryStar = visit_Try
     visit_FunctionDef = visit_AsyncFunctionDef = visit_AsyncWith = _visit_body
@@ -196,17 +197,12 @@ class _Noting(ast.NodeTransformer):
 
     def _guarded(self, block: list[ast.stmt], what: str) -> ast.stmt:
         body = [self._note(what, block[0]), ast.Raise()]
-        return _at(block[0], ast.Try(block, [ast.ExceptHandler(_load("BaseException"), None, body)], [], []))
+        return _at(ast.Try(block, [ast.ExceptHandler(_load("BaseException"), None, body)], [], []), block[0])
 
     def _note(self, what: str, where: ast.AST, *more: ast.expr) -> ast.stmt:
         args = [ast.Constant(what), ast.Constant(self._name), ast.Constant(where.lineno), *more]
-        return _at(where, ast.Expr(ast.Call(_load(NOTE), args, [])))
+        return _at(ast.Expr(ast.Call(_load(NOTE), args, [])), where)
 
 
 def _load(name: str) -> ast.expr:
     return ast.Name(name, ast.Load())
-
-
-def _at(where: ast.AST, made: ast.stmt) -> ast.stmt:
-    """Copies the location of `where` to `made`. Its children get theirs once, at the end: each pass walks the tree."""
-    return ast.copy_location(made, where)
