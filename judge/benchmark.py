@@ -167,18 +167,14 @@ def _cage(home: str) -> list[str]:
     return command
 
 
-def _environment(home: str) -> dict[str, str]:
-    kept = {key: os.environ[key] for key in ("PATH", "PYTHONPATH", "LANG", "VIRTUAL_ENV") if key in os.environ}
-    return {**kept, "HOME": home, "TMPDIR": home, "PYTHONDONTWRITEBYTECODE": "1", SECRET: "the secret"}
-
-
 def _asked_apart(cage: list[str], home: Path, name: str, question: tuple) -> _Answer:
     """Asks a judge in a process of its own."""
     command = [*cage, sys.executable, "-m", __name__, name, "caged" if cage else ""]
+    environment = {key: os.environ[key] for key in ("PATH", "PYTHONPATH", "LANG", "VIRTUAL_ENV") if key in os.environ}
+    environment |= {"HOME": str(home), "TMPDIR": str(home), "PYTHONDONTWRITEBYTECODE": "1", SECRET: "the secret"}
     with tempfile.TemporaryFile("w+") as asked, tempfile.TemporaryFile("w+") as answer:
         json.dump(question, asked)
         asked.seek(0)
-        environment = _environment(str(home))
         process = subprocess.Popen(command, env=environment, stdin=asked, stdout=answer, start_new_session=True)
         try:
             process.wait(PATIENCE)

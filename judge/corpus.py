@@ -145,8 +145,6 @@ def placed(source: str, home: Path, canary: Path, secret: str) -> str:
         "@CANARY@": str(canary), "@HOME@": str(home), "@SECRET@": secret, "@PARENT@": str(os.getpid()),
         "@GROUP@": str(os.getpgrp()),
     }  # fmt: skip
-    if len(source) > 1 << 20:  # a bomb holds no placeholder
-        return source
     for mark, value in values.items():
         source = source.replace(mark, value)
     return source
