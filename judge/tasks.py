@@ -48,9 +48,7 @@ class CodeTask(BaseModel):
     memory_mb: Annotated[int, Field(ge=64, le=4096)] = 256
     entry_points: list[str] = []  # names that the candidate defines; [] = the one that the tests ask for
     setup_code: str = ""  # runs before each test, in its namespace: imports, helpers
-    stateful: bool = (
-        False  # tests call methods of objects that the candidate returns, and operators of classes that they name
-    )
+    stateful: bool = False  # tests call methods of objects that the candidate returns, and operators of named classes
     solution: str = ""
     wrong: list[str] = []  # programs that must fail; one alone needs no list
 
