@@ -266,10 +266,8 @@ def split_reasoning(text: str, opening: str = "<think>", closing: str = "</think
     head, closed, answer = text.partition(closing)
     stripped = head.lstrip(_BLANKS)
     starts = stripped.startswith(opening)
-    if closed and (starts or opening not in head):
-        return stripped.removeprefix(opening), answer, True
-    if starts:
-        return stripped.removeprefix(opening), "", False
+    if starts or (closed and opening not in head):
+        return stripped.removeprefix(opening), answer, bool(closed)
     return "", text, True
 
 

@@ -105,12 +105,10 @@ def _is_to_raise(node: ast.AST) -> bool:
 
     Such an assert is itself expected to raise. If a statement follows it, that one may be what must raise.
     """
-    ends = isinstance(node, ast.With) and len(node.items) == 1 and isinstance(node.body[-1], ast.Assert)
-    calls = [item.context_expr for item in node.items] if ends else []
-    return any(
-        isinstance(call, ast.Call) and getattr(call.func, "attr", "") in ("assertRaises", "assertRaisesRegex")
-        for call in calls
-    )
+    if not (isinstance(node, ast.With) and len(node.items) == 1 and isinstance(node.body[-1], ast.Assert)):
+        return False
+    call = node.items[0].context_expr
+    return isinstance(call, ast.Call) and getattr(call.func, "attr", "") in ("assertRaises", "assertRaisesRegex")
 
 
 def _looks(handler: ast.ExceptHandler) -> bool:

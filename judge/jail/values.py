@@ -66,7 +66,7 @@ class Uncompared:
     def _refuse(self, *_: Any) -> NoReturn:
         self.__program__.opaque()
 
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __bool__ = __hash__ = _refuse
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = _refuse
 
 
 class Opaque(Uncompared):
@@ -119,9 +119,6 @@ class RemoteIterator(Uncompared):
         if not self._items:
             raise StopIteration
         return self._items.popleft()
-
-    def __bool__(self) -> bool:
-        return True
 
     def send(self, value: Any) -> Any:
         """Sends a value to the generator and returns the next item, as `generator.send` does."""
