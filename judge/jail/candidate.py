@@ -29,22 +29,12 @@ _OPERATIONS = {
     "get": lambda thing, name: getattr(thing, name),
     "set": lambda thing, name, value: setattr(thing, name, value),
     "call": lambda thing, name, *args, **named: getattr(thing, name)(*args, **named),
-    "item": lambda thing, _, key: thing[key],
-    "contains": lambda thing, _, item: item in thing,
-    "length": lambda thing, _: len(thing),
-    "iter": lambda thing, _: iter(thing),
-    "reversed": lambda thing, _: reversed(thing),
     "operate": lambda thing, name, *others: wire.operated(name, thing, *others),
-    "hash": lambda thing, _: hash(thing),
-    "text": lambda thing, _: str(thing),
-    "code": lambda thing, _: repr(thing),
-    "format": lambda thing, _, spec: format(thing, spec),
-    "truth": lambda thing, _: bool(thing),
+    "plain": lambda thing, _: thing,  # the content of an object whose class extends a builtin
     "exit": lambda thing, error, *args: thing.__exit__(*_raised_by(error, args)),
     "instance": lambda thing, _, value: isinstance(value, thing),
     "subclass": lambda thing, _, kind: issubclass(kind, thing),
 }
-_PLAIN = "plain"  # one more operation: the content of an object whose class extends a builtin
 _OF_PYTHON = ("builtins", "itertools")
 _METHODS = (types.MethodType, types.FunctionType, types.BuiltinMethodType, type)
 _CHANGEABLE = ("dict", "set", "bytearray", "deque", "array")  # tags of mutable values; a list has no tag
@@ -264,11 +254,7 @@ class _Calls:
         thing = self._function(request["f"]) if "f" in request else self._kept[request["h"]]
         if "op" not in request:
             return thing(*arguments, **named)
-        if request["op"] != _PLAIN:
-            return _OPERATIONS[request["op"]](thing, request["m"], *arguments, **named)
-        if not wire.extends_plain(thing):
-            raise wire.NotPlain(f"an object of type {type(thing).__name__}")
-        return thing
+        return _OPERATIONS[request["op"]](thing, request["m"], *arguments, **named)
 
     def _awaited(self, result: Any) -> Any:
         import asyncio  # here, since only a program that has imported it needs it

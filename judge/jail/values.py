@@ -21,10 +21,7 @@ _OPERATORS = (
     "add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift", "divmod"
 )  # fmt: skip
 _UNARY = ("neg", "pos", "abs", "invert", "int", "float", "complex", "index", "round", "trunc", "floor", "ceil")
-_WORDS = {  # methods by which a test uses an object as it would a value, and the operation that each asks for
-    "__len__": "length", "__getitem__": "item", "__str__": "text", "__repr__": "code", "__format__": "format",
-    "__iter__": "iter", "__next__": "call", "__reversed__": "reversed", "__bool__": "truth",
-}  # fmt: skip
+_WORDS = ("len", "getitem", "str", "repr", "format", "iter", "next", "reversed", "bool")  # as of a value
 _USES = ("call", "setitem", "delitem", "delattr", "enter", "aenter", "aexit", "aiter", "anext")
 
 
@@ -163,10 +160,10 @@ class RemoteName(type):
         _ask(cls, "set", name, (value,))
 
     def __iter__(cls) -> Iterator:
-        return _ask(cls, "iter")
+        return _ask(cls, "operate", "__iter__")
 
     def __getitem__(cls, key: Any) -> Any:
-        return _ask(cls, "item", "", (key,))
+        return _ask(cls, "operate", "__getitem__", (key,))
 
     def __instancecheck__(cls, value: Any) -> bool:
         if type(value) is RemoteObject:
@@ -217,12 +214,12 @@ class RemoteObject:
 
     def __contains__(self, item: Any) -> bool:
         if self.__kind__ == MADE:
-            return _ask(self, "contains", "", (item,)) is True
+            return _ask(self, "operate", "__contains__", (item,)) is True
         return any(item is part or item == part for part in self)
 
     def __hash__(self) -> int:
         if self.__content__ is NOTHING and self.__kind__ == MADE:
-            return _ask(self, "hash")
+            return _ask(self, "operate", "__hash__")
         return hash(_plain(self))
 
     def __exit__(self, kind: type | None, error: BaseException | None, _: Any) -> bool:
@@ -355,7 +352,7 @@ def _word(thing: RemoteObject, name: str, args: tuple) -> Any:
     if _formatting and name == "__repr__":
         return f"<object {thing.__number__}>"
     _refuse_computed(thing, name)
-    return _ask(thing, _WORDS[name], name, args)
+    return _ask(thing, "operate", name, args)
 
 
 def _delegate(names: Any, how: Callable[[RemoteObject, str, tuple], Any]) -> None:
@@ -363,7 +360,7 @@ def _delegate(names: Any, how: Callable[[RemoteObject, str, tuple], Any]) -> Non
         setattr(RemoteObject, name, lambda self, *args, name=name: how(self, name, args))
 
 
-_delegate(_WORDS, _word)
+_delegate([f"__{name}__" for name in _WORDS], _word)
 _delegate([f"__{name}__" for name in ("eq", "ne", "lt", "le", "gt", "ge")], _compare)
 _delegate([f"__{name}__" for name in _USES], _use)
 _delegate([f"__{way}{name}__" for name in _OPERATORS for way in ("", "r", "i")], _operate)

@@ -262,9 +262,9 @@ def extends_plain(value: Any) -> bool:
 
 
 def operated(name: str, thing: Any, *others: Any) -> Any:
-    """Returns the result of the operator of this method, such as `__radd__` or `__round__`, for its operands."""
+    """Returns the result of the operator or function of a method, such as `__radd__` or `__len__`, for its operands."""
     for module in (operator, builtins, math):
-        function = getattr(module, name if module is operator else name.strip("_"), None)
+        function = vars(module).get(name if module is operator else name.strip("_"))
         if function:
             return function(thing, *others)
     return operated(name.replace("__r", "__", 1), *others, thing)

@@ -39,4 +39,4 @@ play({}, lambda *_: {"method": True})
 # === true_for_all
 play({}, lambda *_: {"v": True})
 # === texts
-play({}, lambda number, request: {"v": "15.5" if request.get("op") == "text" else {"handle": number % 2}})
+play({}, lambda number, request: {"v": "15.5" if request.get("m") == "__str__" else {"handle": number % 2}})
