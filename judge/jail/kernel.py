@@ -169,11 +169,9 @@ def _cgroups(controller: str) -> Iterator[str]:
 
     Version 1 has a tree for each controller, version 2 a single one.
     """
-    try:
-        with open(_OWN_CGROUPS) as file:
-            lines = file.read().splitlines()
-    except OSError:
-        lines = []
+    lines = []
+    with contextlib.suppress(OSError), open(_OWN_CGROUPS) as file:
+        lines = file.read().splitlines()
     for line in [*lines, "0::/"]:  # a container may see its own at the root, under another name
         _, controllers, path = line.split(":", 2)
         bases = [f"{_CGROUPS}/{controllers}"]
@@ -222,11 +220,9 @@ def threads_of(user: int) -> int:
     """Counts the processes and threads of a user that are visible here."""
     count = 0
     for entry in os.scandir("/proc"):
-        try:
+        with contextlib.suppress(OSError):  # it has ended
             if entry.name.isdigit() and entry.stat().st_uid == user:
                 count += len(os.listdir(f"/proc/{entry.name}/task"))
-        except OSError:  # it has ended
-            continue
     return count
 
 
