@@ -72,17 +72,26 @@ class Rewriting(ast.NodeTransformer):
         self._pytest: dict[str, str] = {}  # their words for pytest ("") and its functions
         nodes = [node for tree in trees for node in ast.walk(tree)]
         self._defined = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
-        tops = {top for node in nodes for top in map(_top, _modules_of(node)) if top not in _IN_JAIL | {"pytest"}}
+        imports = [part for node in nodes for part in _imports(node)]
+        tops = {_top(module) for module, _, _ in imports} - _IN_JAIL - {"pytest"}
         is_known = bool(tops & {module, ""})  # "": by a relative import
         strange = [top for top in tops - {module, ""} if is_known or len(tops) > 1 or _is_other(top)]
         if strange:
             raise ConfigError(f"tests: import {sorted(strange)[0]}, which programs are judged without: remove it")
-        for node in nodes:
-            self._read(node)
+        for source, name, word in imports:
+            if source == "pytest":
+                self._pytest[word] = name
+            elif _top(source) in _IN_JAIL:
+                continue
+            elif not name:
+                self._modules.add(word)
+            elif name == "*":
+                self.star = True
+            else:
+                self.names[word] = name
         bound = {node.arg for node in nodes if isinstance(node, ast.arg)}
         bound |= {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-        imported = {(alias.asname or alias.name).partition(".")[0] for node in nodes if isinstance(node, ast.Import)
-                    for alias in node.names}  # fmt: skip
+        imported = {_top(word) for _, name, word in imports if not name}
         for node in nodes:
             of_test = isinstance(node, ast.Name) and node.id not in bound and node.id in _APART | _NOT_HERE
             if isinstance(node, ast.Attribute) and node.attr in _APART:
@@ -97,27 +106,10 @@ class Rewriting(ast.NodeTransformer):
             if isinstance(node, ast.AsyncFunctionDef) and node.name.startswith("test"):
                 raise ConfigError(f"tests: {node.name} is async: run a coroutine in a test, by asyncio.run")
 
-    def _read(self, node: ast.AST) -> None:
-        if not isinstance(node, ast.Import | ast.ImportFrom):
-            return
-        for alias in node.names:
-            module = alias.name if isinstance(node, ast.Import) else next(_modules_of(node))
-            word = alias.asname
-            if module == "pytest":
-                self._pytest[word or alias.name] = "" if isinstance(node, ast.Import) else alias.name
-            elif _top(module) in _IN_JAIL:
-                continue
-            elif isinstance(node, ast.Import):
-                self._modules.add(word or alias.name)
-            elif alias.name == "*":
-                self.star = True
-            else:
-                self.names[word or alias.name] = alias.name
-
     def visit_Import(self, node: ast.Import | ast.ImportFrom) -> Any:
         """Keeps what the jail has."""
         if isinstance(node, ast.ImportFrom):
-            module = next(_modules_of(node))
+            module = next(_imports(node))[0]
             return node if _top(module) in _IN_JAIL and module != "__future__" else ast.Pass()
         node.names = [alias for alias in node.names if _top(alias.name) in _IN_JAIL]
         return node if node.names else ast.Pass()
@@ -223,12 +215,14 @@ class Rewriting(ast.NodeTransformer):
                 raise ConfigError(f"tests: use more of pytest than raises, approx, fail and parametrize ({node.id})")
 
 
-def _modules_of(node: ast.AST) -> Iterator[str]:
-    """Yields the modules of an import; a relative one begins with a dot."""
-    if isinstance(node, ast.Import):
-        yield from (alias.name for alias in node.names)
-    elif isinstance(node, ast.ImportFrom):
-        yield "." * node.level + (node.module or "")
+def _imports(node: Any) -> Iterator[tuple[str, str, str]]:
+    """Yields the module of each import, what is imported from it, "" for itself, and the tests' word for that."""
+    for alias in node.names if isinstance(node, ast.Import | ast.ImportFrom) else ():
+        word = alias.asname or alias.name
+        if isinstance(node, ast.Import):
+            yield alias.name, "", word
+        else:  # a relative module begins with a dot
+            yield "." * node.level + (node.module or ""), alias.name, word
 
 
 def _top(module: str) -> str:
