@@ -169,14 +169,8 @@ class Worker:
         self._process.wait()
 
     def _judge_tests(self, program: Program, source: bytes, may_ask: bool = True) -> ProgramVerdict:
-        exam = wire.frame(
-            {
-                "tests": program.tests,
-                "entry_points": program.entry_points,
-                "setup_code": program.setup_code,
-                "stateful": program.stateful,
-            }
-        )
+        parts = ("tests", "entry_points", "setup_code", "stateful")
+        exam = wire.frame({part: getattr(program, part) for part in parts})
         if len(exam) > wire.LARGEST_FRAME:
             return self._same("unsupported_test", "the tests are too long", program)
         calls = *self._files.pipe(0), *self._files.pipe(1)
