@@ -103,8 +103,7 @@ class Sandbox:
 
         Programs are taken in the order in which they were submitted.
         """
-        self._require_owner()
-        program = self._within_limits(program)
+        program = self._accepted(program)
         key = hashlib.blake2b(repr(program).encode("utf-8", "surrogatepass"), digest_size=16).digest()
         with self._lock:
             if key in self._known:
@@ -121,9 +120,9 @@ class Sandbox:
 
     def run(self, program: Program, stdin: str = "") -> ProgramRun:
         """Runs a program as a script; the result is not cached. Raises SandboxError."""
-        self._require_owner()
+        program = self._accepted(program)
         with self._lock:
-            job = self._put(self._within_limits(program), stdin)
+            job = self._put(program, stdin)
         return job.future.result()
 
     def describe(self) -> str:
@@ -154,8 +153,10 @@ class Sandbox:
         for thread in self._threads:
             thread.join()
 
-    def _within_limits(self, program: Program) -> Program:
+    def _accepted(self, program: Program) -> Program:
         """Caps a program's limits, and cuts a source that will be refused for its length: it is not cached whole."""
+        if self._owner != os.getpid():  # the threads are not here, and a lock may have been held
+            raise RuntimeError("a sandbox does not survive a fork: make another one in the child")
         return replace(
             program,
             source=program.source[: LARGEST_SOURCE + 1],
@@ -173,14 +174,6 @@ class Sandbox:
         else:
             self._jobs.put(job)
         return job
-
-    def _require_owner(self) -> None:
-        if self._owner != os.getpid():  # the threads are not here, and a lock may have been held
-            raise RuntimeError("a sandbox does not survive a fork: make another one in the child")
-
-    def _count(self, what: str) -> None:
-        with self._lock:
-            self.counts[what] += 1
 
     def _forget(self, job: "_Job") -> None:
         with self._lock:
@@ -218,12 +211,14 @@ class Sandbox:
                     return result
             except WorkerLost as error:
                 reason = str(error)
-                self._count("lost workers")
+                with self._lock:
+                    self.counts["lost workers"] += 1
                 self._end(workers.pop(numpy))
         self._forget(job)
         if result:
             return result
-        self._count("without verdict")
+        with self._lock:
+            self.counts["without verdict"] += 1
         if job.stdin is not None:
             return ProgramRun("infra_error", "", reason, self.rung.name)
         fault = CaseVerdict("infra_error", f"{ATTEMPTS} workers were lost: {reason}")
