@@ -44,11 +44,7 @@ _NO_ERRORS = ("SystemExit", "KeyboardInterrupt", "GeneratorExit", "StopIteration
 
 
 class Ended(BaseException):
-    """Ends a test with its verdict. Not an Exception: `except Exception` in a test must not swallow it."""
-
-    def __init__(self, name: str, detail: str):
-        super().__init__(name, detail)
-        self.name, self.detail = name, detail
+    """Ends a test with its verdict and detail. Not an Exception: `except Exception` in a test must not swallow it."""
 
 
 def examine(tests: int, requests: int, replies: int, verdict: int) -> None:
@@ -133,7 +129,7 @@ def _examine_one(test: str, setup: asserts.Code, entry_points: list[str], progra
         held.extend([True] * (code.asserts if code.straight else 0))
         _wait_for_threads(but=threads)
     except Ended as end:
-        return program.first_bad or (end.name, end.detail)
+        return program.first_bad or end.args
     except BaseException as error:
         return program.first_bad or _failed(error, _last_line(error, test), program)
     if program.first_bad or skipped or expected:  # the test has caught and discarded the error
