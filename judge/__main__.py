@@ -84,12 +84,9 @@ def main() -> int:
     options.add_argument("--stateful", action="store_true", help="tests use objects that the program returns")
     options.add_argument("--stdin", type=Path, metavar="FILE", help="run it as a script with this input")
     options.add_argument(
-        "--entry-points",
-        nargs="+",
-        default=None,
-        metavar="NAME",
+        "--entry-points", nargs="+", metavar="NAME",
         help="what the tests may use of it; default: what they import from it, or read and do not bind",
-    )
+    )  # fmt: skip
     options.add_argument("--timeout", type=float, default=2.0, metavar="SECONDS", help="default: 2")
     options.add_argument("--memory", type=int, default=256, metavar="MB", help="default: 256")
     options.add_argument("--numpy", action="store_true", help="programs may import numpy")
