@@ -17,19 +17,7 @@ import types
 from collections import deque
 from typing import Any, NoReturn
 
-from judge.jail import asserts, wire
-from judge.jail.values import (
-    GIVEN,
-    METHOD,
-    NOTHING,
-    Opaque,
-    OpaqueFunction,
-    RemoteIterator,
-    RemoteName,
-    RemoteObject,
-    is_changeable,
-    short,
-)
+from judge.jail import asserts, values, wire
 
 _LONGEST_DETAIL = 300  # characters
 _ALL_DETAILS = 6_000  # characters; verdicts are remembered
@@ -189,7 +177,7 @@ class _Program:
         self._stateful = stateful
         self._entry_points = entry_points
         self.classes = [name for name in entry_points if stateful and name.lstrip("_")[:1].isupper()]
-        self.names: dict[str, RemoteName] = {}
+        self.names: dict[str, values.RemoteName] = {}
         self._contents: dict[int, Any] = {}  # of objects that extend a builtin, as they were first
         self._held: dict[int, tuple[int, Any]] = {}  # what objects hold, and the question in whose answer it was said
         self._identities: dict[int, object] = {}
@@ -239,9 +227,9 @@ class _Program:
                 kinds = []
             bases = tuple(kind for kind in kinds if not any(kind in more.__mro__[1:] for more in kinds))
             try:
-                self.names[name] = RemoteName(name, bases, {"__program__": self})
+                self.names[name] = values.RemoteName(name, bases, {"__program__": self})
             except TypeError:  # of no program: its bases do not fit together
-                self.names[name] = RemoteName(name, (), {"__program__": self})
+                self.names[name] = values.RemoteName(name, (), {"__program__": self})
 
     def _known(self, names: Any) -> list[str]:
         """Returns those of some class names that a test knows as errors."""
@@ -249,49 +237,49 @@ class _Program:
         kinds = [self.names.get(name) or getattr(builtins, name, None) for name in texts]
         return [name for name, kind in zip(texts, kinds, strict=True) if BaseException in getattr(kind, "__mro__", ())]
 
-    def ask(self, what: dict, args: tuple, named: dict, shown: str, kind: int = GIVEN) -> Any:
+    def ask(self, what: dict, args: tuple, named: dict, shown: str, kind: int = values.GIVEN) -> Any:
         """Returns the answer to one call. Raises what the program raised, or Ended.
 
         For an attribute that can be called, the answer is `METHOD`; of an asynchronous function, a coroutine.
         """
         with self._one_call:
             self._call, self._answer = shown, ""
-            values = [*args, *named.values()]
+            sent = [*args, *named.values()]
             self._gives = what.get("op", "call") == "call"  # an object that a test has given may well be the answer
             try:
-                encoded = self._encode(values)
+                encoded = self._encode(sent)
             except wire.NotPlain as error:
                 if self._has_answered and "more than" in str(error):
                     self.opaque(f"{shown} passes {error}")
                 self._end("unsupported_test", f"{shown} passes {error}, which cannot leave the test")
             reply = self._exchange({**what, "a": encoded, "k": list(named)})
-            self._apply(reply.get("mut"), values)
+            self._apply(reply.get("mut"), sent)
             made = (self._asked, encoded, list(named)) if what.get("made") and "f" in what else None
             if reply.get("awaited") is not True:
-                return self._settled(reply, what, values, kind, made)
+                return self._settled(reply, what, sent, kind, made)
 
         async def later() -> Any:
-            return self._settled(reply, what, values, kind, made)
+            return self._settled(reply, what, sent, kind, made)
 
         return later()
 
-    def _settled(self, reply: dict, what: dict, values: list, kind: int, made: tuple | None) -> Any:
+    def _settled(self, reply: dict, what: dict, sent: list, kind: int, made: tuple | None) -> Any:
         self._has_answered = True
         if "exc" in reply:
-            may_stop = what.get("m") in ("__next__", "__anext__") or ("i" in what and bool(values))
+            may_stop = what.get("m") in ("__next__", "__anext__") or ("i" in what and bool(sent))
             self._raise(*self._exception(reply), may_stop, reply)
         if reply.get("method") is True and what.get("op") == "get":
-            return METHOD
+            return values.METHOD
         if "opaque" in reply:
             self._answer = f"answered {str(reply['opaque'])[:100]}"
             self.gave_object = True
-            return Opaque(self, reply.get("truth"))
+            return values.Opaque(self, reply.get("truth"))
         try:
             if "same" in reply:
                 index = reply["same"]
-                if type(index) is not int or index < 0 or not is_changeable(values[index]):
+                if type(index) is not int or index < 0 or not values.is_changeable(sent[index]):
                     raise LookupError
-                value = values[index]
+                value = sent[index]
             elif type(reply["v"]) is dict and "handle" in reply["v"]:
                 content = [self._decode(reply["plain"])] if what.get("made") and "plain" in reply else []
                 value = self._object(reply["v"]["handle"], kind, made, *content, reply=reply)
@@ -302,15 +290,15 @@ class _Program:
                     self._held[int(number)] = self._asked, held
         except (LookupError, AttributeError, ValueError, wire.Broken) as error:
             self._lose("protocol", f"{self._call} was answered by what is no value: {error}")
-        self._answer = f"answered {short(value)}"
+        self._answer = f"answered {values.short(value)}"
         return value
 
     def more(self, number: int, *sent: Any) -> tuple[list, int | None]:
         """Returns items of an iterator of the program, and its number if there may be more. `sent`: for a generator."""
         value = self.ask({"i": number}, sent, {}, "an iterator")
-        if type(value) is Opaque:
+        if type(value) is values.Opaque:
             self.opaque()
-        if type(value) is not RemoteIterator:
+        if type(value) is not values.RemoteIterator:
             self._lose("protocol", "an iterator gave no items")
         self._answer = ""
         return value.taken()
@@ -349,7 +337,7 @@ class _Program:
         if any(event & select.POLLIN for _, event in poll.poll(0)):
             self._lose("protocol", "the program sent bytes that no one asked for")
 
-    def _apply(self, changes: Any, values: list) -> None:
+    def _apply(self, changes: Any, sent: list) -> None:
         """Applies a call's changes to its arguments, as if it had been made in this process."""
         if changes is None:
             return
@@ -358,7 +346,7 @@ class _Program:
                 if type(content) is dict and "opaque" in content:
                     self._answer = f"made of an argument {str(content['opaque'])[:100]}"
                     self.opaque()
-                _take_over(values[int(index)], self._decode(content))
+                _take_over(sent[int(index)], self._decode(content))
         except (AttributeError, ValueError, LookupError, TypeError, wire.Broken) as error:
             self._lose("protocol", f"the program sent arguments that were not given: {error}")
 
@@ -404,13 +392,13 @@ class _Program:
         raise Ended(verdict, detail)
 
     def _handle_of(self, value: Any) -> dict:
-        if isinstance(value, Opaque):
+        if isinstance(value, values.Opaque):
             return self.opaque() if value._number is None else {"handle": value._number}
         if getattr(value, "__traceback__", None) or type(value) in _BY_PROGRAM or _is_method(value):
             self.opaque("it is passed on, but is no data")
-        if type(value) is RemoteName:
+        if type(value) is values.RemoteName:
             return {"name": value.__name__}
-        if type(value) is not RemoteObject:
+        if type(value) is not values.RemoteObject:
             raise wire.NotPlain(f"an object of type {type(value).__name__}")
         if self._gives:
             object.__setattr__(value, "__made__", None)
@@ -418,21 +406,21 @@ class _Program:
 
     def _revive(self, tag: str, content: Any) -> Any:
         if tag == "iterator":
-            return RemoteIterator(self, *content)
+            return values.RemoteIterator(self, *content)
         return self._object(content)
 
     def identity(self, value: Any) -> Any:
         """Returns one and the same object for all references to an object of the program; any other value itself."""
-        return self._identities.setdefault(value.__number__, object()) if type(value) is RemoteObject else value
+        return self._identities.setdefault(value.__number__, object()) if type(value) is values.RemoteObject else value
 
-    def is_made_of(self, thing: RemoteObject, other: RemoteObject) -> bool:
+    def is_made_of(self, thing: values.RemoteObject, other: values.RemoteObject) -> bool:
         """True if `thing` holds what `other` was made of, said before the program was asked to make that."""
         held_at, held = self._held.get(thing.__number__, (0, None))
         made, args, named = other.__made__ or (0, [], [])
         if held_at >= made or not args:
             return False
         try:
-            names, defaults, values = held[0], _data(held[1]), _data(held[2])
+            names, defaults, parts = held[0], _data(held[1]), _data(held[2])
             args = self._decode(args)
             count = len(args) - len(named)
             if not {*names[:count]}.isdisjoint(named):  # what is given twice would hide the first
@@ -440,28 +428,28 @@ class _Program:
             given = dict(zip(names[len(names) - len(defaults) :], defaults, strict=False))
             given |= dict(zip(names, args[:count], strict=False)) | dict(zip(named, args[count:], strict=True))
             # a name twice would hide what was given for the first: popping it fails
-            return _listed([*map(given.pop, names), *args[len(names) : count]]) == _listed(values) and not given
+            return _listed([*map(given.pop, names), *args[len(names) : count]]) == _listed(parts) and not given
         except (TypeError, LookupError, ValueError, wire.Broken):
             return False
 
     def _object(
-        self, number: Any, kind: int = GIVEN, made: tuple | None = None, *content: Any, reply: Any = None
-    ) -> RemoteObject | Opaque:
+        self, number: Any, kind: int = values.GIVEN, made: tuple | None = None, *content: Any, reply: Any = None
+    ) -> values.RemoteObject | values.Opaque:
         """Returns a reference to an object of the program. Of which kind, the data set decides, not the program."""
         if type(number) is not int:
             raise wire.Broken("an object without a number")
         if not self._stateful:
             self.gave_object = True
-            of_kind = OpaqueFunction if reply and reply.get("called") is True else Opaque
+            of_kind = values.OpaqueFunction if reply and reply.get("called") is True else values.Opaque
             return of_kind(self, (reply or {}).get("truth"), number)
         for value in content:
             self._contents.setdefault(number, value)
-        return RemoteObject(self, number, kind, made, self._contents.get(number, NOTHING))
+        return values.RemoteObject(self, number, kind, made, self._contents.get(number, values.NOTHING))
 
 
 def _is_method(value: Any) -> bool:
     """True for a method of an object of the program."""
-    return isinstance(value, types.FunctionType) and value.__module__ == RemoteObject.__module__
+    return isinstance(value, types.FunctionType) and value.__module__ == values.RemoteObject.__module__
 
 
 def _with_text(kind: type, reply: dict) -> type:
@@ -488,13 +476,13 @@ def _listed(value: Any) -> Any:
 
 def _begun(iterator: Any) -> tuple[Any, int | None] | None:
     """Returns an iterator argument's items, and its number if it is the program's own; None for a `RemoteObject`."""
-    if type(iterator) is RemoteObject:
+    if type(iterator) is values.RemoteObject:
         return None
-    return iterator.taken() if type(iterator) is RemoteIterator else (iterator, None)
+    return iterator.taken() if type(iterator) is values.RemoteIterator else (iterator, None)
 
 
 def _named_as(names: list[str], arguments: list) -> str:
-    return f"{names[0]}({', '.join(map(short, arguments))})"
+    return f"{names[0]}({', '.join(map(values.short, arguments))})"
 
 
 def _take_over(old: Any, new: Any) -> None:
