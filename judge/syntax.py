@@ -65,11 +65,8 @@ class Names(NamedTuple):
     @property
     def free(self) -> set[str]:
         """Returns the names that are read and neither bound nor builtin."""
-        return {
-            name
-            for name in (self.now | self.later) - self.binds
-            if not (hasattr(builtins, name) or name.startswith("__"))
-        }
+        names = (self.now | self.later) - self.binds
+        return {name for name in names if not (hasattr(builtins, name) or name.startswith("__"))}
 
 
 @lru_cache(maxsize=2000)

@@ -176,10 +176,8 @@ def _raised(error: BaseException) -> dict:
         names = ["MemoryError", "Exception"]
     raised = {"exc": names, "args": arguments, "has": _attributes(error)}
     if isinstance(kind.__str__, types.FunctionType):  # defined by the program
-        try:
+        with contextlib.suppress(Exception):  # else it is treated as if it had no __str__ of its own
             raised["text"] = str(error)[:_LONGEST_TEXT]
-        except Exception:  # treated as if it had no __str__ of its own
-            return raised
     return raised
 
 

@@ -198,15 +198,8 @@ class Zygote:
         program.kill()
         program.reap(wait=True)
         self._drain()
-        return {
-            "ended": program.status,
-            "seconds": round(seconds, 6),
-            "cpu": program.cpu_seconds,
-            "memory": program.peak_bytes,
-            "overdue": overdue,
-            "crowd": crowd,
-            "struck": struck,
-        }
+        ended = {"ended": program.status, "cpu": program.cpu_seconds, "memory": program.peak_bytes}
+        return {**ended, "seconds": round(seconds, 6), "overdue": overdue, "crowd": crowd, "struck": struck}
 
     def _drain(self) -> None:
         with contextlib.suppress(BlockingIOError):
