@@ -249,7 +249,9 @@ class _Calls:
         return {**reply, "mut": changed} if changed else reply
 
     def _result(self, request: dict, arguments: list, named: dict) -> Any:
-        thing = self._function(request["f"]) if "f" in request else self._kept[request["h"]]
+        if "f" in request and request["f"] not in self._namespace:
+            raise NameError(f"name '{request['f']}' is not defined")
+        thing = self._namespace[request["f"]] if "f" in request else self._kept[request["h"]]
         if "op" not in request:
             return thing(*arguments, **named)
         return _OPERATIONS[request["op"]](thing, request["m"], *arguments, **named)
@@ -266,11 +268,6 @@ class _Calls:
     def _is_own(self, result: Any, request: dict) -> bool:
         """True if a result's class extends a builtin and, if a method was called, is the receiver's class."""
         return wire.extends_plain(result) and ("f" in request or type(result) is type(self._kept[request["h"]]))
-
-    def _function(self, name: str) -> Any:
-        if name not in self._namespace:
-            raise NameError(f"name '{name}' is not defined")
-        return self._namespace[name]
 
     def _changed(self, value: Any, before: Any) -> Any:
         """Returns an argument's new encoding if a call has changed it, else None."""

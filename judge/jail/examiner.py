@@ -394,7 +394,8 @@ class _Program:
     def _handle_of(self, value: Any) -> dict:
         if isinstance(value, values.Opaque):
             return self.opaque() if value._number is None else {"handle": value._number}
-        if getattr(value, "__traceback__", None) or type(value) in _BY_PROGRAM or _is_method(value):
+        is_method = isinstance(value, types.FunctionType) and value.__module__ == values.__name__  # of its objects
+        if getattr(value, "__traceback__", None) or type(value) in _BY_PROGRAM or is_method:
             self.opaque("it is passed on, but is no data")
         if type(value) is values.RemoteName:
             return {"name": value.__name__}
@@ -445,11 +446,6 @@ class _Program:
         for value in content:
             self._contents.setdefault(number, value)
         return values.RemoteObject(self, number, kind, made, self._contents.get(number, values.NOTHING))
-
-
-def _is_method(value: Any) -> bool:
-    """True for a method of an object of the program."""
-    return isinstance(value, types.FunctionType) and value.__module__ == values.RemoteObject.__module__
 
 
 def _with_text(kind: type, reply: dict) -> type:
