@@ -143,10 +143,8 @@ def show_verdict(verdict: ProgramVerdict, tests: Sequence[str]) -> int:
     for number, (test, (name, detail)) in enumerate(zip(tests, verdict.tests, strict=True), start=1):
         print(f"test {number}: {name}: {detail or test.splitlines()[-1].strip()}")
     passed = sum(test.verdict == "pass" for test in verdict.tests)
-    print(
-        f"{passed} of {len(tests)} tests pass; {verdict.seconds:.3f} s, {verdict.memory_bytes >> 20} MB, "
-        f"sandbox {verdict.rung}"
-    )
+    used = f"{verdict.seconds:.3f} s, {verdict.memory_bytes >> 20} MB"
+    print(f"{passed} of {len(tests)} tests pass; {used}, sandbox {verdict.rung}")
     return FINISHED if verdict.passed else 1
 
 

@@ -119,7 +119,9 @@ def _examine_one(test: str, setup: asserts.Code, entry_points: list[str], progra
     except Ended as end:
         return program.first_bad or end.args
     except BaseException as error:
-        return program.first_bad or _failed(error, _last_line(error, test), program)
+        steps = traceback.walk_tb(error.__traceback__)
+        numbers = [number for frame, number in steps if frame.f_code.co_filename == _TEST]  # of the test's own lines
+        return program.first_bad or _failed(error, _line(test, numbers[-1] if numbers else 1), program)
     if program.first_bad or skipped or expected:  # the test has caught and discarded the error
         return program.first_bad or (skipped + expected)[0][1]
     if not held:
@@ -138,13 +140,6 @@ def _wait_for_threads(but: set[threading.Thread]) -> None:
 def _line(text: str, number: int) -> str:
     """Returns a line, counted as the parser counts: a carriage return ends one, a form feed does not."""
     return re.split("\r\n|\r|\n", text)[number - 1].strip()
-
-
-def _last_line(error: BaseException, test: str) -> str:
-    """Returns the last line of the test that was executed when an error was raised."""
-    steps = traceback.walk_tb(error.__traceback__)
-    numbers = [number for frame, number in steps if frame.f_code.co_filename == _TEST]
-    return _line(test, numbers[-1] if numbers else 1)
 
 
 def _failed(error: BaseException, line: str, program: "_Program") -> tuple[str, str]:
@@ -185,7 +180,6 @@ class _Program:
         self._decode = wire.WireDecoder(self._revive)
         self._one_call = threading.RLock()  # one call at a time: a test may have threads
         self._asked = 0  # questions so far
-        self._gives = False
         self.lost: tuple[str, str] | None = None
         self.begin_test()
 

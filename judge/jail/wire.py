@@ -96,8 +96,6 @@ class Encoder:
 
     def __init__(self, keep: Callable[[Any], dict], begin: Callable[[Any], tuple[Iterable, int | None] | None]):
         self._keep, self._begin = keep, begin
-        self._nodes = 0
-        self._bytes = 0
 
     def __call__(self, value: Any) -> Any:
         """Returns `value` as JSON. Raises NotPlain if it is too large, too deep, or cannot be sent."""
@@ -202,7 +200,6 @@ class WireDecoder:
 
     def __init__(self, revive: Callable[[str, Any], Any]):
         self._revive = revive
-        self._nodes = 0
 
     def __call__(self, body: Any) -> Any:
         """Returns the value that `body` encodes. Raises Broken."""
