@@ -274,10 +274,7 @@ def _list(content: Any) -> list:
 
 
 _FROM_ITEMS: dict[str, Callable[[list], Any]] = {
-    "tuple": tuple,
-    "set": set,
-    "frozenset": frozenset,
-    "deque": deque,
+    **{kind.__name__: kind for kind in (tuple, set, frozenset, deque)},
     "complex": lambda parts: complex(*parts),
     "range": lambda parts: range(*parts),
     "fraction": lambda parts: Fraction(*map(operator.index, parts)),  # from text it would accept any power of ten
