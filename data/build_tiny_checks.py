@@ -8,7 +8,9 @@ Giving the answer is a search over ten pairs, checking it one addition.
 `largest`, the same: `41 73 22 98 65 17` is `98`. Who checks has to compare it with all the others.
 
 `sft.jsonl` has right answers only: first `--lessons` chats of one answer, then `--chats` in which the user asks for a
-correction and the right answer stands again. So no chat shows a wrong answer, a check or a correction.
+correction and the right answer stands again. So no chat shows a wrong answer, a check or a correction. They teach to
+repeat, though. With `--illegible 1` random letters stand where the first answer would, in all of these chats, and are
+not trained: nothing can be repeated, and the second answer is given anew.
 `train.jsonl` and `test.jsonl` have questions to learn from. No question stands twice.
 """
 
@@ -16,9 +18,10 @@ import argparse
 import random
 import sys
 from functools import partial
-from itertools import combinations
+from itertools import combinations, islice
 from operator import itemgetter
 from pathlib import Path
+from string import ascii_uppercase
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the repository: `python data/...` puts only data/ there
 
@@ -35,10 +38,15 @@ def main() -> None:
     for name, count in (("test", args.test), ("train", args.train)):
         rows = [next(questions) for _ in range(count)]
         write_rows(args.out / f"{name}.jsonl", ({"question": text, "answer": answer} for text, answer in rows))
-    rows = [chat(*in_turns(*next(questions))) for _ in range(args.lessons)]
-    for _ in range(args.chats):
-        question, answer = in_turns(*next(questions))
-        rows.append(chat(question, answer, args.request, answer))
+    rows = [chat(question, in_block(answer)) for question, answer in islice(questions, args.lessons)]
+    rng = random.Random(f"illegible {args.seed}")
+    for question, answer in islice(questions, args.chats):
+        if rng.random() < args.illegible:
+            letters = "".join(rng.choices(ascii_uppercase, k=len(answer)))
+            prompt = chat(question, in_block(letters), args.request)["messages"]
+            rows.append({"prompt": prompt, "completion": in_block(answer)})
+        else:
+            rows.append(chat(question, in_block(answer), args.request, in_block(answer)))
     write_rows(args.out / "sft.jsonl", rows)
     print(f"{args.out}: {len(rows)} chats to imitate, {args.train} train and {args.test} test questions")
 
@@ -48,16 +56,17 @@ def parse_arguments() -> argparse.Namespace:
     result = options(__doc__, "data/generated/tiny-checks")
     result.add_argument("--task", choices=TASKS, required=True)
     result.add_argument("--lessons", type=int, default=6_000, help="first rows of sft.jsonl: one answer")
-    result.add_argument("--chats", type=int, default=3_000, help="the other rows: the same answer twice")
+    result.add_argument("--chats", type=int, default=3_000, help="the other rows: a second answer upon request")
+    result.add_argument("--illegible", type=float, default=0.0, help="share of them with letters as first answer")
     result.add_argument("--request", default="Correct any error.", help="text of the second user turn")
     result.add_argument("--train", type=int, default=4_000, help="rows of train.jsonl")
     result.add_argument("--test", type=int, default=1_000, help="rows of test.jsonl")
     return result.parse_args()
 
 
-def in_turns(question: str, answer: str) -> tuple[str, str]:
-    """Returns the user's turn and the assistant's."""
-    return question, f"<answer>{answer}</answer>"
+def in_block(answer: str) -> str:
+    """Returns the assistant's turn."""
+    return f"<answer>{answer}</answer>"
 
 
 def pair(rng: random.Random, count: int = 5) -> Question:

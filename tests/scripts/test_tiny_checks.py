@@ -1,11 +1,13 @@
 """Tasks without planted errors: right answers are right and the only ones, and no question stands twice."""
 
+import re
 from itertools import combinations
 
 import pytest
 from helpers.tiny import call, rows_in
 
 from data import build_tiny_checks as builder
+from lib.text.chats import as_chat
 
 
 def right_answers(task, question):
@@ -32,6 +34,21 @@ def test_every_answer_is_right_and_none_is_corrected(task, tmp_path):
     assert [len(row["messages"]) for row in files["sft"]] == [2] * 300 + [4] * 200
     assert all(right_answers(task, question) == {answer} for question, answer in pairs)
     assert len({question for question, _ in pairs}) == len(pairs) == 1000
+
+
+@pytest.mark.parametrize("task", builder.TASKS)
+def test_an_illegible_answer_is_letters_and_not_trained(task, tmp_path):
+    sizes = ("--lessons", 30, "--chats", 200, "--illegible", 0.5, "--train", 30, "--test", 20)
+    call(builder, "--task", task, "--out", tmp_path, *sizes)
+    chats = [as_chat(row, "a row") for row in rows_in(tmp_path / "sft.jsonl")][30:]
+    illegible = [chat for chat in chats if chat.turns == [3]]
+    assert 70 < len(illegible) < 130
+    assert all(chat.turns == [1, 3] for chat in chats if chat not in illegible)
+    for chat in illegible:
+        question, letters, request, block = [message["content"] for message in chat.messages]
+        answer = block.removeprefix("<answer>").removesuffix("</answer>")
+        assert request == "Correct any error." and right_answers(task, question) == {answer}
+        assert re.fullmatch(f"<answer>[A-Z]{{{len(answer)}}}</answer>", letters)
 
 
 @pytest.mark.parametrize(("task", "question", "answer"), [
