@@ -15,7 +15,7 @@ from lib.core.children import Children
 from lib.core.clock import Clock
 from lib.core.config import Eval, command_after, dump
 from lib.core.console import ProgressPrinter, Screen, answered, attempts_of, format_trouble, with_best
-from lib.core.errors import ConfigError, Left, NumericError, RewardError
+from lib.core.errors import ApiError, ConfigError, Left, NumericError, RewardError, SandboxError
 from lib.core.interrupts import LAUNCHER_SECONDS, Interrupts
 from lib.rl.checks import CHECKS, EQUAL_REWARDS
 from lib.rl.curriculum import temperature_at
@@ -26,7 +26,7 @@ from lib.rl.task import Task
 from lib.rl.watch import COLLAPSE, Alarm, Watch
 from lib.run import fingerprints
 from lib.run.adapter_files import load_adapter
-from lib.run.checkpoint import Checkpoints
+from lib.run.checkpoint import PAST_POLICIES, Checkpoints
 from lib.run.directory import TRIAL, place_of
 from lib.run.distributed import collect, interrupted, make_accelerator, without_launcher
 from lib.run.model_card import trained_in, write_card
@@ -39,6 +39,7 @@ from lib.text.data import digest_of
 OVER = 3  # the stage of a run that is finished
 ENGINE_FOLDER = "engine"  # in the run directory; its log is next to it
 COMMAND_TICK = 0.1  # seconds between two looks at train.after_checkpoint
+FROM_OUTSIDE = (Left, RewardError, ApiError, SandboxError)  # ends a step while it samples, not while it learns
 RESTORES = 3  # per stage; if the policy breaks at an eighth of its learning rate, the rate is not the cause
 
 
@@ -95,6 +96,7 @@ class Session:
         self._in_place = in_place
         self._last_texts: list[dict] = []  # the last rows of generations.jsonl
         self._is_evaluating = False
+        self._before: tuple[int, Any, Any, dict[str, int]] | None = None  # what `_save_before` needs
         self.log: RunLog
         self.signals: Interrupts
         self.checkpoints: Checkpoints
@@ -161,12 +163,13 @@ class Session:
             self.started = time.monotonic()
             try:
                 yield self
-            except Left as error:
-                error.exit_code = self.signals.exit_code
+            except FROM_OUTSIDE as error:
                 if not self._is_evaluating:
-                    self.screen.say(f"{self.where()} is left, since its reward does not answer; continue with --resume")
-                raise
-            except RewardError as error:
+                    self._save_before()
+                if isinstance(error, Left):
+                    error.exit_code = self.signals.exit_code
+                if not isinstance(error, RewardError):
+                    raise
                 rank = self.accelerator.process_index
                 raise error.located(
                     config.run_dir, f"{self.where()}: ", "; fix it, then --resume from the last checkpoint", rank
@@ -187,6 +190,26 @@ class Session:
         """Describes the current step or evaluation, for messages."""
         stage, step = self.progress.stage, self.progress.step
         return f"stage {stage} step {step}, evaluation" if self._is_evaluating else f"stage {stage} step {step + 1}"
+
+    def begin_sampling(self) -> None:
+        """Begins a step: starts its clock, and remembers what sampling changes."""
+        self.clock.start()
+        self._before = self.progress.step, self.checkpoints.states(), random_states(), self.log.offsets()
+
+    def _save_before(self) -> None:
+        """Saves the state from before a step that has not come to its update, so that no earlier one is lost.
+
+        Of several processes only this one may have failed, and the others would not save with it.
+        """
+        is_sampling = self._before is not None and self._before[0] == self.progress.step
+        if not is_sampling or not self.steps_done or self.accelerator.num_processes > 1:
+            self.screen.say(f"{self.where()} is left; continue with --resume from the last checkpoint")
+            return
+        _, states, drawn, offsets = self._before
+        self.checkpoints.set_states(states)
+        set_random_states(drawn)
+        self.log.rewind(offsets)
+        self.leave("before the next step")
 
     @property
     def global_step(self) -> int:
@@ -250,7 +273,7 @@ class Session:
         return rows[0] if self.stands_or_goes_back(rows[0], when, before) else self.evaluate(when)
 
     def _evaluations(self, when: str, before: dict[str, int]) -> list[dict]:
-        """Returns the rows of an evaluation. On a signal to stop, saves the state from before it and raises Left."""
+        """Returns the rows of an evaluation. If a signal or an error ends it, saves the state from before it first."""
         progress, drawn = self.progress.state_dict(), random_states()
         mode = self.policy.reference_mode() if when == "pretrain" else contextlib.nullcontext()
         try:
@@ -259,8 +282,11 @@ class Session:
             if self.interrupted():  # after its last token; the step that follows may take long
                 raise Left
             return rows
-        except Left:
-            self.interrupted()  # shares the signal with all processes
+        except FROM_OUTSIDE as error:
+            if isinstance(error, Left):
+                self.interrupted()  # shares the signal with all processes
+            elif not self.steps_done or self.accelerator.num_processes > 1:  # of which only this one may have failed
+                raise
             self.log.rewind(before)
             self.progress.load_state_dict(progress)
             set_random_states(drawn)
@@ -455,7 +481,7 @@ class Session:
                 f"best checkpoint, and it broke again at {progress.rate_factor:g} of its learning rate; look at the "
                 f"reward and at the texts in generations.jsonl; the best is {self.config.run_dir / folder}"
             )
-        self.checkpoints.load_weights(self.config.run_dir / folder, also=("distill", "opponent"))
+        self.checkpoints.load_weights(self.config.run_dir / folder, also=PAST_POLICIES)
         progress.rate_factor /= 2
         where = {"stage": progress.stage, "step": progress.step, "restored_from": folder}
         progress.restores.append(where | {"rate_factor": progress.rate_factor})

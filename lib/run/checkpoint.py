@@ -60,6 +60,7 @@ from lib.run.states import Stateful, restore, set_random_states, state_of
 logger = logging.getLogger(__name__)
 
 BEST = "best"
+PAST_POLICIES = {"distill", "opponent"}  # registered objects that hold weights; sampling does not change them
 UNREADABLE = (
     pickle.UnpicklingError, SafetensorError, EOFError, RuntimeError, LookupError, TypeError, ValueError, AttributeError,
 )  # fmt: skip
@@ -122,6 +123,16 @@ class Checkpoints:
         Each rank's own state is saved; `accelerator.register_for_checkpointing` would save only rank 0's.
         """
         self._objects.update(objects)
+
+    def states(self) -> dict[str, bytes]:
+        """Returns the states of the registered objects but PAST_POLICIES, for `set_states`."""
+        small = self._objects.keys() - PAST_POLICIES
+        return {name: pickle.dumps(state_of(self._objects[name])) for name in small}
+
+    def set_states(self, states: Mapping[str, bytes]) -> None:
+        """Gives the registered objects their states of an earlier moment of this process."""
+        for name, state in states.items():
+            restore(self._objects[name], pickle.loads(state))
 
     def consider(self, stage: int, folder: str, score: float) -> None:
         """Marks `folder` as the best of a stage if no earlier score is as high; the caller then saves it there."""

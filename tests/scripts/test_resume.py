@@ -639,6 +639,22 @@ def test_a_reward_that_raises_is_told_and_fixed(mine, straight, stream, rows, fa
     mine.same_as(straight)
 
 
+def test_a_reward_that_raises_loses_no_step_before(template, tmp_path):
+    """Between two checkpoints, after prompts and a replay were drawn, and some of the answers judged and logged."""
+    config = CONFIG | {"train": CONFIG["train"] | {"checkpoint_every": 0, "keep_best": False}}
+    straight, mine = (moments.Run("train", template, tmp_path / name, config) for name in ("straight", "mine"))
+    straight.start()
+    rewards = BROKEN.format(stream="metrics", rows=9, fault='Path("once").exists() and p[9] or Path("once").touch()')
+    (mine.folder / "my_reward.py").write_text(rewards)
+    said = mine.start(code=7)
+    assert "saved at stage 2 step 3, before the next step; continue with --resume, from runs/tiny/stage2/step_3" in said
+    assert [path.name for path in mine.dir.glob("stage2/step_*")] == ["step_3"]
+    (mine.folder / "fixed").touch()
+    assert "resumed from runs/tiny/stage2/step_3" in mine.start("--resume")
+    for stream in ("metrics", "evaluations", "generations", "failures"):
+        assert mine.rows(stream) == straight.rows(stream)
+
+
 def test_a_reward_that_returns_no_number_is_told_and_fixed(mine):
     fault = "return [float('nan')] * len(predictions)"
     (mine.folder / "my_reward.py").write_text(BROKEN.format(stream="metrics", rows=1, fault=fault))
@@ -671,7 +687,7 @@ def test_a_reward_that_raised_may_be_rewritten(mine, straight):
     ("stream", "rows", "number", "code", "told"),
     part(
         [
-            ("metrics", 1, signal.SIGTERM, 143, "step 2 is left, since its reward does not answer; continue with"),
+            ("metrics", 1, signal.SIGTERM, 143, "saved at stage 1 step 1, before the next step; continue with"),
             ("evaluations", 1, signal.SIGINT, 130, "saved at stage 1 step 0, before this evaluation; continue with"),
         ],
         every=2,
