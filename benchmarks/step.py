@@ -1,6 +1,6 @@
 """A whole training step: ours against TRL's GRPOTrainer, and rollouts alone against `generate`.
 
-    python benchmarks/step.py                               # tiny and wide models on a CPU; Qwen3-0.6B's on a GPU
+    python benchmarks/step.py                               # tiny and SmolLM2's sizes on a CPU; Qwen3-0.6B's on a GPU
     python benchmarks/step.py --model tiny --pairs 2        # a quick look
     python benchmarks/step.py --model tiny-gspo             # a step of GSPO, 32 prompts x 8; qwen3-0.6b-gspo on a GPU
     python benchmarks/step.py --model smollm2 --dtype bfloat16 --pairs 3     # a real model's sizes, on a CPU
@@ -51,9 +51,6 @@ TEMPLATE_TOKENS = 3  # two turn markers and the end of the turn
 CONTENDERS = ("ours", "generate", "trl")
 CASES = {  # tiny: the batch of the demo
     "tiny": Case("tiny", prompts=32, attempts=2, revisions=4, length=24, prompt_tokens=13, trl_rows=80),
-    "tiny-x4": Case("tiny", prompts=128, attempts=2, revisions=4, length=24, prompt_tokens=13, trl_rows=80),
-    "wide": Case("wide", prompts=4, attempts=2, revisions=2, length=48, prompt_tokens=32, micro_batch_tokens=1024,
-                 trl_rows=12),
     "tiny-gspo": Case("tiny", prompts=32, attempts=8, revisions=0, length=24, prompt_tokens=13, trl_rows=64),
     "smollm2": Case("smollm2", prompts=8, attempts=2, revisions=4, length=32, prompt_tokens=64, micro_batch_tokens=2048,
                     trl_rows=20),
@@ -65,11 +62,11 @@ CASES = {  # tiny: the batch of the demo
                        micro_batch_tokens=16_384, trl_rows=16, at_once=256),
 }  # fmt: skip
 QWEN3 = {
-    "model_type": "qwen3", "hidden_size": 1024, "intermediate_size": 3072, "num_attention_heads": 16,
-    "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 151_936, "tie_word_embeddings": True,
-    "initializer_range": 0.02, "rope_parameters": {"rope_type": "default", "rope_theta": 1_000_000},
+    "model_type": "qwen3", "hidden_size": 1024, "intermediate_size": 3072, "num_hidden_layers": 28,
+    "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 151_936,
+    "tie_word_embeddings": True, "initializer_range": 0.02,
+    "rope_parameters": {"rope_type": "default", "rope_theta": 1_000_000},
 }  # fmt: skip
-LAYERS = {"wide": 2, "qwen3-0.6b": 28}
 SMOLLM2 = {
     "model_type": "llama", "hidden_size": 576, "intermediate_size": 1536, "num_hidden_layers": 30,
     "num_attention_heads": 9, "num_key_value_heads": 3, "head_dim": 64, "vocab_size": 49_152,
@@ -93,12 +90,8 @@ class Child:
         return self
 
     def __exit__(self, *_) -> None:
-        self._process.stdin.close()
-        try:
-            self._process.wait(timeout=30)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        self._process.kill()  # it has nothing to save
+        self._process.wait()
 
     def answer(self) -> dict:
         """Returns the next answer. Exits with the end of the child's log where it has died."""
@@ -110,8 +103,7 @@ class Child:
 
     def step(self) -> dict:
         """Asks for one step, and returns what it took."""
-        self._process.stdin.write("step\n")
-        self._process.stdin.flush()
+        print("step", file=self._process.stdin, flush=True)
         return self.answer()
 
 
@@ -119,8 +111,7 @@ def architecture(model: str, columns: int) -> tuple[FromScratch, str]:
     """Returns the plan from which lib.model.scratch builds the model, and its chat template."""
     config = load(SFTConfig, ROOT / "configs" / "tiny_base.yaml").model
     plan = config.from_scratch
-    known = {"tiny": plan.architecture, "smollm2": SMOLLM2}
-    fields = known.get(model) or QWEN3 | {"num_hidden_layers": LAYERS[model]}
+    fields = {"tiny": plan.architecture, "smollm2": SMOLLM2, "qwen3-0.6b": QWEN3}[model]
     fields = fields | {"max_position_embeddings": columns}
     return plan.model_copy(update={"architecture": fields}), config.chat_template
 
@@ -251,17 +242,16 @@ def command_line() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Prints the tables of each model, or the growth of ours."""
+    """Prints the tables of each model."""
     args = command_line()
     sizes = {name: getattr(args, name) for name in ("prompts", "attempts", "revisions", "length", "prompt_tokens")}
     sizes = {name: value for name, value in sizes.items() if value} | {"equal": args.equal}
     sizes["dtype"] = args.dtype or ("bfloat16" if torch.cuda.is_available() else "float32")
-    usual = ["qwen3-0.6b", "qwen3-0.6b-gspo"] if torch.cuda.is_available() else ["tiny", "tiny-x4", "wide"]
-    cases = [dataclasses.replace(CASES[name], **sizes) for name in args.model or usual]
+    usual = ["qwen3-0.6b", "qwen3-0.6b-gspo"] if torch.cuda.is_available() else ["tiny", "smollm2"]
     chatter.disable_progress_bar()
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 150)  # room for the tables in a file
-    for case in cases:
-        compare(case, args.pairs, console, args.without)
+    for name in args.model or usual:
+        compare(dataclasses.replace(CASES[name], **sizes), args.pairs, console, args.without)
 
 
 if __name__ == "__main__":
