@@ -110,13 +110,10 @@ def settings_of(rung: Rung, numpy: bool, among: int, user: int) -> dict:
     """Returns the settings that the zygote receives first."""
     folders = _numpy_folders(numpy)
     readable, listed = without_packages((*_LIBRARY, "/usr/lib", "/lib", "/lib64"))
-    library = Path(
-        _LIBRARY[0]
-    )  # it, or a folder above it, may be closed to the unprivileged user that root switches to
-    is_closed = any(not path.stat().st_mode & 0o001 for path in (library, *library.parents))
+    private = os.geteuid() == 0 and not rung.bubblewrap and _is_private(Path(_LIBRARY[0]))
     return {
         "modules": zygote.COMMON.split() + numpy * _NUMPY,
-        "private": is_closed and os.geteuid() == 0 and not rung.bubblewrap,
+        "private": private,
         "path": _LIBRARY,
         "path_beforehand": [str(Path(folder).parent) for folder in folders],  # where submodules are found later
         "readable": [*readable, _ZONES, "/etc/ld.so.cache", *folders],
@@ -150,6 +147,11 @@ def without_packages(folders: tuple[str, ...]) -> tuple[list[str], list[str]]:
         else:
             readable.append(str(path))
     return readable, listed
+
+
+def _is_private(folder: Path) -> bool:
+    """True if a folder, or one above it, is closed to the unprivileged user that root switches to."""
+    return any(not path.stat().st_mode & 0o001 for path in (folder, *folder.parents))
 
 
 def _numpy_folders(numpy: bool) -> Sequence[str]:
