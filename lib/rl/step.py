@@ -124,18 +124,18 @@ class OptimizerStep:
     def learn(self, credit: Credit, objective: Objective, rate: float, passes: int = 1) -> dict[str, float]:
         """Takes an optimizer step on each minibatch in each of `passes`; returns their metrics, and keeps `logps`."""
         # a minibatch in which nothing has a gradient gets no step, which would be by momentum alone
-        parts = [part for part in credit.parts if any_process(credit.learned_in(part), self.accelerator)]
-        self.logps = logps = self.logps_before(credit, parts)
+        learned = ((part, credit.learned_in(part)) for part in credit.parts)
+        parts = [(part, answers) for part, answers in learned if any_process(answers, self.accelerator)]
+        self.logps = logps = self.logps_before(credit, [part for part, _ in parts])
         updates: list[dict] = []
-        for part in parts * passes:
+        for part, answers in parts * passes:
             is_first = not updates  # in later ones the clip may stop every token, so a zero gradient is no error
             for group in self.optimizer.param_groups:
                 group["lr"] = rate * self.progress.rate_factor
             for trial in self.trials():
                 with trial:
                     numbers = self.accumulate(credit, part, objective, logps, is_first)
-            has_advantage = credit.advantage[credit.learned_in(part)].any()
-            expects_gradient = any_process(is_first and has_advantage, self.accelerator)
+            expects_gradient = any_process(is_first and credit.advantage[answers].any(), self.accelerator)
             updates.append(self.apply(numbers, credit.advantage, expects_gradient))
         return in_one_row(updates)
 
