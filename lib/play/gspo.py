@@ -297,7 +297,7 @@ class GspoRun:
         rows = [(game.outcome, game.group.prompt.row) for game in decided if game.outcome]
         for outcome, row in collect(rows, self.accelerator):
             if (key := key_of(outcome, row)) not in self.scoreboard.frontier:
-                self.scoreboard.frontier[key] = True
+                self.scoreboard.frontier.add(key)
                 self.session.log.write(f"frontier/{outcome}", row)
         unsolved = [game.group for game in games if game.outcome]
         texts = [self.task.prompts.judged(group.answers[0].text) for group in unsolved]

@@ -36,7 +36,7 @@ class Scoreboard:
     assisted: dict[str, int] = dataclasses.field(default_factory=dict)  # outcomes of hints, retries and solutions
     chosen: int = 0  # games whose prompt a curriculum chose
     by_prompt: dict[str, list[int]] = dataclasses.field(default_factory=dict)  # [wins, losses, first game: 1, 0 or -1]
-    frontier: dict[str, bool] = dataclasses.field(default_factory=dict)  # keys of the rows in the frontier files
+    frontier: set[str] = dataclasses.field(default_factory=set)  # keys of the rows in the frontier files
 
     def record(self, games: Sequence[tuple[str, bool | None, bool | None]], step: int, chosen: bool = False) -> None:
         """Counts the games of a step, each a prompt's key and whether the policy and the opponent were right.
@@ -128,9 +128,8 @@ class Scoreboard:
 
     def state_dict(self) -> dict[str, Any]:
         """Returns every field."""
-        return dataclasses.asdict(self)
+        return dataclasses.asdict(self) | {"frontier": sorted(self.frontier)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Sets every field."""
-        for name, value in state.items():
-            setattr(self, name, value)
+        vars(self).update(state, frontier=set(state["frontier"]))
