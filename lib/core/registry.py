@@ -108,6 +108,8 @@ class Registry:
             return self._entries[name]
         if "." in name:
             return self._import(name)
+        if not self._entries:
+            raise ConfigError(f"{self.kind}: got '{name}', expected a dotted path: write MODULE.{name}")
         raise ConfigError(
             f"unknown {self.kind} '{name}'{did_you_mean(name, self, '.')} Known: {', '.join(self)}; "
             f"a dotted path such as my_rewards.{self.kind} works too"
