@@ -309,8 +309,7 @@ def attach_tuner(base: nn.Module, tuner: Tuner, config: Model, backend: str, see
     from peft import get_peft_model
 
     targets, key = tuner.layers, f"model.adapters.{tuner.key}"
-    _refuse_unknown(targets, base, config)
-    _refuse_transposed(base, tuner, config, key)
+    refuse_targets(tuner, base, config)
     try:
         if backend == "unsloth" and isinstance(tuner, Lora):
             from unsloth import FastLanguageModel
@@ -362,11 +361,12 @@ def _is_target(layer: str, target: str) -> bool:
     return layer == target or layer.endswith(f".{target}")
 
 
-def _refuse_unknown(targets: str | list[str], base: nn.Module, config: Model) -> None:
+def refuse_targets(tuner: Tuner, base: nn.Module, config: Model) -> None:
     """Raises ConfigError unless every target is a layer: peft silently skips a misspelt one if another one fits.
 
-    Also raises it for the output layer.
+    Also raises it for the output layer, and for transposed layers where the tuner does not take them.
     """
+    targets = tuner.layers
     layers = {name for name, _ in linear_layers(base)}
     output = {name for name, module in base.named_modules() if module is base.get_output_embeddings()}
     ends = {name.rpartition(".")[2] for name in layers}
@@ -381,16 +381,12 @@ def _refuse_unknown(targets: str | list[str], base: nn.Module, config: Model) ->
                 f"model.adapters.lora.targets: '{target}' is the output layer, which stays frozen: that is what lets "
                 "log-probs be computed without keeping the logits; remove it"
             )
-
-
-def _refuse_transposed(base: nn.Module, tuner: Tuner, config: Model, key: str) -> None:
-    """Raises ConfigError for a tuner that does not take transposed layers where it would get one."""
     obstacle = OBSTACLES[FUSED].get(tuner.family)
     transposed = [name for name, module in adapted_layers(base, tuner).items() if is_transposed(module)]
     if obstacle and transposed:
         raise ConfigError(
-            f"{key}: {obstacle.reason}, and '{config.name}' has {len(transposed)}, such as '{transposed[0]}'; take "
-            "lora in its place"
+            f"model.adapters.{tuner.key}: {obstacle.reason}, and '{config.name}' has {len(transposed)}, such as "
+            f"'{transposed[0]}'; take lora in its place"
         )
 
 

@@ -8,7 +8,7 @@ from engine import Completion
 from lib.core.config import Eval, ScoreConfig, dump
 from lib.core.console import Screen
 from lib.core.stats import percentiles
-from lib.model.loading import load_skeleton
+from lib.model.loading import load_skeleton, refuse_targets
 from lib.rewards.judge import Verdict
 from lib.rl.estimate import memory_lines
 from lib.rl.plan import HeldOut, Remaining, Stage, counted, stages_of, work_left, work_line, work_of_score
@@ -49,6 +49,8 @@ def show(
     """
     splits, judge = load_data(config)
     skeleton, tokenizer = load_skeleton(config.model)
+    if tuner := config.model.adapters.tuner:
+        refuse_targets(tuner, skeleton, config.model)
     prompts = load_prompts(config, tokenizer)
     ready = prepared(config, splits, judge, prompts)
     teacher = teacher_skeleton(config.teacher_model, tokenizer) if config.teacher_model else None

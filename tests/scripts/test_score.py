@@ -890,6 +890,7 @@ FAILURES = {
     "reward.fn=test_score.one_too_few": (7, "reward 'test_score.one_too_few' returned 3 values for 4 predictions"),
     "reward.fn=test_score.nowhere": (2, "module 'test_score' has no callable 'nowhere'"),
     "model.adapters.lora.targets=[q_prj]": (2, "model.adapters.lora.targets: 'q_prj' is no linear layer of"),
+    "sandbox.worker=here": (2, "sandbox.worker: got 'here', expected a dotted path: write MODULE.here"),
     "optimizer.learning_rate=1e-60": (3, "the first optimizer step changed no weight"),
     "dataset.name=nowhere.jsonl": (2, "there is no file or folder 'nowhere.jsonl'"),
     "prompts.user='{questio}'": (2, "did you mean 'question'?"),
@@ -910,6 +911,11 @@ def test_a_schedule_or_a_pool_that_cannot_be_is_refused(folder):
         score_run("generation.temperature_schedule={end: 1.5}")
     with pytest.raises(ConfigError, match=r"curriculum.easy_pool.column: the data has no column 'kind'"):
         preview(load(ScoreConfig, Path("tiny.yaml"), ["curriculum.easy_pool={column: kind, values: [easy]}"]))
+
+
+def test_a_dry_run_knows_the_layers_of_the_model(folder):
+    with pytest.raises(ConfigError, match=r"'q_prj' is no linear layer of"):
+        preview(load(ScoreConfig, Path("tiny.yaml"), ["model.adapters.lora.targets=[q_prj]"]))
 
 
 def test_a_command_follows_every_checkpoint(folder, capsys):
