@@ -47,13 +47,12 @@ from lib.rl.credit import (
 from lib.rl.curriculum import Curriculum, outcomes_of
 from lib.rl.distill import Distiller
 from lib.rl.evaluation import answers_of, in_parts, selected, summarise
-from lib.rl.hooks import Hook, log_row
 from lib.rl.log_rows import NO_NOTES, Notes, length_extremes, means_of, numbers_of, texts_of
 from lib.rl.losses import Objective, kl_in_reward
 from lib.rl.measures import totals
 from lib.rl.plan import stage_of, work_of_selfplay
 from lib.rl.prompts import Choice, Prompt
-from lib.rl.session import Session
+from lib.rl.session import Hook, Session
 from lib.rl.step import learning_rate
 from lib.rl.task import Task
 from lib.rl.teachers import describe_teacher
@@ -109,7 +108,7 @@ class GspoRun:
             sampling = task.sampling(opponent.temperature, 1)
             self.opponent = SnapshotOpponent(config, self.policy, task.prompts, sampling, self.task.judge)
         self.teacher: Teacher | None = None
-        self.hooks: list[Hook] = [self._keep_step, self._note_outcomes, self._measure_step, partial(log_row, session)]
+        self.hooks: list[Hook] = [self._keep_step, self._note_outcomes, self._measure_step, session.log_step]
         for note in notes_on(train):
             session.screen.say(note)
 

@@ -30,7 +30,6 @@ supervised    TRL's SFTTrainer over labelled examples: its schedule, its steps, 
 plan          the work ahead of a run: steps, evaluations, completions, tokens at most
 task          loads what a config describes: data, judge, tokenizer, prompts, policy
 session       everything that an RL run does around its algorithm
-hooks         what follows an optimizer step: its row, the dashboard, the screen, the watch
 score         the steps of SCoRe: sample, credit, update, evaluate
 estimate      the memory that a run will need
 preview       what a run would do, without training

@@ -24,7 +24,6 @@ from lib.rl.credit import (
 from lib.rl.curriculum import Curriculum, outcomes_of
 from lib.rl.distill import Distiller
 from lib.rl.evaluation import evaluate, selected, summarise
-from lib.rl.hooks import Hook, log_row
 from lib.rl.log_rows import NO_NOTES, Notes, rows_of
 from lib.rl.losses import POLICY_LOSSES, Objective, kl_in_reward
 from lib.rl.measures import metrics_of
@@ -33,7 +32,7 @@ from lib.rl.prompts import Choice
 from lib.rl.recipes.choice import recipe_of
 from lib.rl.recipes.contract import StepAnswers
 from lib.rl.sequential import success_at_k
-from lib.rl.session import OVER, Session
+from lib.rl.session import OVER, Hook, Session
 from lib.rl.step import learning_rate
 from lib.rl.task import Task
 from lib.rl.teachers import describe_teacher
@@ -74,7 +73,7 @@ class ScoreRun:
             distiller=self.distiller,
         )  # fmt: skip
         steps = [self._note_outcomes, self._measure_step, self._keep_step]
-        self.hooks: list[Hook] = [*steps, partial(log_row, session)]
+        self.hooks: list[Hook] = [*steps, session.log_step]
         self.progress.stage = next((stage.number for stage in self.stages if stage.number >= start_stage), OVER)
         if start_stage == 2 and self.progress.due == "adapter" and not options.get("in_place"):
             self.progress.due = "after_stage1"

@@ -18,6 +18,7 @@ from lib.core.console import ProgressPrinter, Screen, answered, attempts_of, for
 from lib.core.errors import ApiError, ConfigError, Left, NumericError, RewardError, SandboxError
 from lib.core.interrupts import LAUNCHER_SECONDS, Interrupts
 from lib.rl.checks import CHECKS, EQUAL_REWARDS
+from lib.rl.credit import Credit
 from lib.rl.curriculum import temperature_at
 from lib.rl.log_rows import brief
 from lib.rl.plan import HeldOut, Remaining, Stage, Work, work_left, work_line
@@ -36,6 +37,8 @@ from lib.run.states import random_states, set_random_states
 from lib.run.tracking import Tracker
 from lib.text.data import digest_of
 
+# after an optimizer step: trees, their credit, and a row of metrics.jsonl, to which a hook adds numbers
+Hook = Callable[[list[Any], Credit, dict[str, Any]], None]
 OVER = 3  # the stage of a run that is finished
 ENGINE_FOLDER = "engine"  # in the run directory; its log is next to it
 COMMAND_TICK = 0.1  # seconds between two looks at train.after_checkpoint
@@ -426,6 +429,24 @@ class Session:
                 self.checkpoints.consider(self.progress.stage, self._here(), score_of(evaluation))
             else:
                 self.screen.say(f"{self._here()} cannot be the best: attempt 1 is below its interval at the start")
+
+    def log_step(self, _trees: list[Any], _credit: Credit, row: dict[str, Any]) -> None:
+        """Writes and prints a step's row, and passes it to the dashboard and to the watch: the last hook of a step.
+
+        Adds its seconds, and the distance of each part of the adapter from its start.
+        """
+        seconds = self.clock.lap()
+        row |= seconds | {"tokens_per_second": row["tokens"] / sum(seconds.values())}
+        row["parameters"] = sum(parameter.numel() for parameter in self.policy.trainable)
+        drifts = self.policy.shelf.drifts() if self.policy.shelf else {}
+        row |= {f"drift/{name}": float(values.square().mean().sqrt()) for name, values in drifts.items()}
+        self.log.write("metrics", row | self.restored("metrics"))
+        self.log.sync()
+        self.tracker.log(f"stage{row['stage']}", row, row["global_step"])
+        self.steps_done += 1
+        pace = (time.monotonic() - self.started) / self.steps_done  # evaluations and checkpoints included
+        self.screen.step(row, pace * sum(self.work_left().steps.values()))
+        self.handle_alarms(self.watch.step(row))
 
     def when_due(self) -> None:
         """Evaluates and saves between two steps if `eval.every_steps` or `checkpoint_every` says so, and new bests."""
