@@ -253,9 +253,9 @@ def reporter(
     from transformers import TrainerCallback
 
     from lib.core.console import share, until
+    from lib.run.checkpoint import random_states, set_random_states
     from lib.run.distributed import interrupted
     from lib.run.manifest import set_aside
-    from lib.run.states import random_states, set_random_states
 
     every = config.train.checkpoint_every
 
@@ -355,7 +355,8 @@ def tell(trainer: Any, config: SFTConfig, folder: Path) -> None:
 def save(trainer: Any, config: SFTConfig, checkpoints: "Checkpoints", step: int) -> None:
     """Saves weights (or adapter) and tokenizer in `final`, renamed into place when complete. Raises StorageError."""
     from lib.run.adapter_files import apply_umask, say_ground
-    from lib.run.manifest import set_aside, storage_errors
+    from lib.run.manifest import set_aside
+    from lib.run.runlog import storage_errors
 
     if not trainer.is_world_process_zero():
         return

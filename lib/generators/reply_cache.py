@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from lib.core.errors import StorageError, storage_remedy
+from lib.core.errors import StorageError
 from lib.generators.protocol import ChatGenerator, Reply, Request
-from lib.run.runlog import Lines, encode, read_lines
+from lib.run.runlog import Lines, encode, read_lines, storage_errors
 
 
 def key_of(*parts: Any) -> str:
@@ -59,10 +59,8 @@ class ReplyCache:
 
     def sync(self) -> None:
         """Waits until all answers are on the disk; a killed process loses none even without this."""
-        try:
+        with storage_errors(self._lines.path):
             self._lines.sync()
-        except OSError as error:
-            raise self._unwritable(error) from error
 
     def close(self) -> None:
         """Closes the file, and cancels pending answers instead of waiting for them."""
@@ -74,19 +72,14 @@ class ReplyCache:
     async def _make(self, key: str, make: Callable[[], Awaitable[dict]]) -> dict:
         value = await make()
         line = encode({"key": key, "value": value})
-        try:
+        with storage_errors(self._lines.path):
             self._places[key] = (self._lines.append(line), len(line))
-        except OSError as error:
-            raise self._unwritable(error) from error
         return value
 
     def _settled(self, key: str, task: asyncio.Task) -> None:
         del self._pending[key]
         if not task.cancelled():
             task.exception()  # marks it as retrieved: all callers may have been cancelled
-
-    def _unwritable(self, error: OSError) -> StorageError:
-        return StorageError(f"{self._lines.path}: cannot be written ({error}); {storage_remedy(error)}, then --resume")
 
 
 class CachedGenerator:

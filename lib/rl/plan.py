@@ -36,9 +36,9 @@ class Remaining:
     evaluations: list[str]  # their moments: `pretrain` or another one due now, `step`, `end`
 
     @property
-    def steps(self) -> dict[int, int]:
-        """Returns the number of steps left, by stage."""
-        return {stage.number: stage.steps for stage in self.stages}
+    def steps(self) -> int:
+        """Returns the number of steps left."""
+        return sum(stage.steps for stage in self.stages)
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def work_of_selfplay(config: SelfPlayConfig, left: Remaining, held_out: HeldOut,
     train, most, turns = config.train, sum(config.budgets), len(config.budgets)
     prompts = sum(stage.steps * stage.batch_size for stage in left.stages)
     policy = prompts * train.group_size
-    yield Work(f"{counted(sum(left.steps.values()), 'step')}{_resampled(train)}:", policy * turns, policy * most)
+    yield Work(f"{counted(left.steps, 'step')}{_resampled(train)}:", policy * turns, policy * most)
     drawn = prompts * (1 + train.resample_rounds)
     if opponent := config.opponent:
         is_fixed = opponent.server or not opponent.snapshots.every_steps  # then it answers each prompt once per run

@@ -27,13 +27,12 @@ from lib.rl.task import Task
 from lib.rl.watch import COLLAPSE, Alarm, Watch
 from lib.run import fingerprints
 from lib.run.adapter_files import load_adapter
-from lib.run.checkpoint import PAST_POLICIES, Checkpoints
+from lib.run.checkpoint import PAST_POLICIES, Checkpoints, random_states, set_random_states
 from lib.run.directory import TRIAL, place_of
 from lib.run.distributed import collect, interrupted, make_accelerator, without_launcher
 from lib.run.model_card import trained_in, write_card
 from lib.run.outbox import Publisher
 from lib.run.runlog import STREAMS, RunLog, read_jsonl
-from lib.run.states import random_states, set_random_states
 from lib.run.tracking import Tracker
 from lib.text.data import digest_of
 
@@ -445,7 +444,7 @@ class Session:
         self.tracker.log(f"stage{row['stage']}", row, row["global_step"])
         self.steps_done += 1
         pace = (time.monotonic() - self.started) / self.steps_done  # evaluations and checkpoints included
-        self.screen.step(row, pace * sum(self.work_left().steps.values()))
+        self.screen.step(row, pace * self.work_left().steps)
         self.handle_alarms(self.watch.step(row))
 
     def when_due(self) -> None:

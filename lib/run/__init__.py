@@ -9,7 +9,6 @@ fingerprints     hashes of model and code, which a resume must find unchanged
 manifest         checksums of a folder's files, and one error for a failed write
 adapter_files    reading and writing trained weights: an adapter, or a whole model
 model_card       the README.md next to trained weights
-states           what changes in training: objects, and the global random generators
 checkpoint       everything a restart needs, saved atomically
 hub              the Hugging Face Hub: whether it can be reached, uploads and downloads
 results          the trained weights that a command line names

@@ -25,12 +25,14 @@ import logging
 import math
 import os
 import pickle
+import random
 import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
+import numpy as np
 import torch
 from accelerate import Accelerator
 from accelerate.utils import broadcast_object_list, gather_object
@@ -40,6 +42,7 @@ from safetensors import SafetensorError
 from lib.core.errors import ConfigError, NumericError, StorageError, first_line, is_out_of_memory
 from lib.run.adapter_files import ADAPTER_FILES, has_adapter, load_weights, save_weights
 from lib.run.directory import checkpoint_in, checkpoints_in, is_weights_only, place_of, stages_in, step_of
+from lib.run.distributed import Item
 from lib.run.fingerprints import REWARD
 from lib.run.machine import packages
 from lib.run.manifest import (
@@ -47,15 +50,12 @@ from lib.run.manifest import (
     is_whole,
     keep_weights,
     manifest_of,
-    megabytes,
     problems,
     read_manifest,
     seal,
     set_aside,
-    storage_errors,
 )
-from lib.run.runlog import RunLog, fsync_folder, write_whole
-from lib.run.states import Stateful, restore, set_random_states, state_of
+from lib.run.runlog import RunLog, fsync_folder, megabytes, storage_errors, write_whole
 
 logger = logging.getLogger(__name__)
 
@@ -64,6 +64,14 @@ PAST_POLICIES = {"distill", "opponent"}  # registered objects that hold weights;
 UNREADABLE = (
     pickle.UnpicklingError, SafetensorError, EOFError, RuntimeError, LookupError, TypeError, ValueError, AttributeError,
 )  # fmt: skip
+
+
+class Stateful(Protocol):
+    """An object that changes during training. Its state consists of numbers, strings, lists, dicts and tensors."""
+
+    def state_dict(self) -> dict[str, Any]: ...
+
+    def load_state_dict(self, state: dict[str, Any]) -> None: ...
 
 
 class Checkpoints:
@@ -127,12 +135,12 @@ class Checkpoints:
     def states(self) -> dict[str, bytes]:
         """Returns the states of the registered objects but PAST_POLICIES, for `set_states`."""
         small = self._objects.keys() - PAST_POLICIES
-        return {name: pickle.dumps(state_of(self._objects[name])) for name in small}
+        return {name: pickle.dumps(_state_of(self._objects[name])) for name in small}
 
     def set_states(self, states: Mapping[str, bytes]) -> None:
         """Gives the registered objects their states of an earlier moment of this process."""
         for name, state in states.items():
-            restore(self._objects[name], pickle.loads(state))
+            _restore(self._objects[name], pickle.loads(state))
 
     def consider(self, stage: int, folder: str, score: float) -> None:
         """Marks `folder` as the best of a stage if no earlier score is as high; the caller then saves it there."""
@@ -185,8 +193,7 @@ class Checkpoints:
 
     def newest(self) -> Path | None:
         """Returns the newest intact checkpoint, by (stage, step); logs what is wrong with each newer one."""
-        answer = [self._newest() if self.accelerator.is_main_process else None]
-        return broadcast_object_list(answer)[0]
+        return self._from_main(self._newest)
 
     def resume(self, path: Path | None = None) -> Path | None:
         """Restores `path`, or the newest valid checkpoint, bit for bit, with its logs and best, and returns it.
@@ -208,7 +215,7 @@ class Checkpoints:
             if self.accelerator.process_index < manifest["world_size"]:  # else they stay as the seed has set them
                 set_random_states(load_plain_data(path / f"random_states_{self.accelerator.process_index}.pkl"))
             for name, state in objects.items():
-                restore(self._objects[name], state)
+                _restore(self._objects[name], state)
         self.best = manifest["best"]
         if self.accelerator.is_main_process:
             self._set_newer_aside(path)  # first: if a kill leaves some, the logs are still long enough for them
@@ -227,15 +234,14 @@ class Checkpoints:
             self.optimizer.load_state_dict(load_plain_data(path / "optimizer.bin", map_location="cpu"))
             for name, state in self._objects_in(path).items() if also else ():
                 if name in also and name in self._objects:
-                    restore(self._objects[name], state)
+                    _restore(self._objects[name], state)
 
     def step_of_result(self, folder: Path) -> int | None:
         """Returns the step at which the result in a folder was saved; None if it is missing or damaged.
 
         Raises ConfigError when it belongs to other data.
         """
-        answer = [self.accelerator.is_main_process and is_whole(folder)]
-        if not broadcast_object_list(answer)[0]:
+        if not self._from_main(lambda: is_whole(folder)):
             return None
         manifest = read_manifest(folder)
         self._refuse_other_inputs(folder, manifest)
@@ -243,7 +249,7 @@ class Checkpoints:
 
     def seal_result(self, folder: Path, step: int) -> None:
         """Waits until a result is on disk, then adds the manifest that `step_of_result` reads."""
-        seal(folder, **self._facts(), step=step, log_offsets=self.log.offsets(), best=self.best)
+        seal(folder, **self._facts(), step=step)
 
     def take_over_logs(self, stage: int) -> None:
         """Continues the rows and the best of the stages before `stage`, which starts from given weights.
@@ -252,10 +258,11 @@ class Checkpoints:
         newest checkpoint does not hold. Raises ConfigError if the run has other data.
         """
         result = self.run_dir / f"stage{stage - 1}"
-        answer: list[Path | None] = [None]
-        if self.accelerator.is_main_process:
-            answer = [result if (result / MANIFEST).exists() and is_whole(result) else self._newest()]
-        if folder := broadcast_object_list(answer)[0]:
+
+        def latest() -> Path | None:
+            return result if (result / MANIFEST).exists() and is_whole(result) else self._newest()
+
+        if folder := self._from_main(latest):
             manifest = read_manifest(folder)
             self._refuse_other_inputs(folder, manifest)
             self.best = {name: best for name, best in manifest["best"].items() if name != f"stage{stage}"}
@@ -287,7 +294,7 @@ class Checkpoints:
                 if (last / name).exists():
                     write_whole(folder / name, [(last / name).read_bytes()])
             save_rest(folder)
-            facts = {name: manifest[name] for name in (*self._facts(), "log_offsets", "best")}  # of that time
+            facts = {name: manifest[name] for name in self._facts()}  # of that time
             seal(folder, **facts, step=step_of(last))
 
     # -- saving
@@ -315,7 +322,7 @@ class Checkpoints:
     def _write_state(self, temporary: Path) -> None:
         self.accelerator.save_state(str(temporary))
         path = temporary / f"objects_{self.accelerator.process_index}.bin"
-        torch.save({name: state_of(thing) for name, thing in self._objects.items()}, path)
+        torch.save({name: _state_of(thing) for name, thing in self._objects.items()}, path)
         load_plain_data(path)  # a state that cannot be read back must fail now, not at the resume
 
     def _save_weights(self, models: list[torch.nn.Module], weights: list[dict], directory: str) -> None:
@@ -326,7 +333,7 @@ class Checkpoints:
 
     def _publish(self, temporary: Path, final: Path) -> None:
         self.log.sync()
-        seal(temporary, **self._facts(), log_offsets=self.log.offsets(), best=self.best)
+        seal(temporary, **self._facts())
         if final.exists():  # a signal had already saved this step, before its evaluation
             _delete(final)
         os.replace(temporary, final)
@@ -471,13 +478,19 @@ class Checkpoints:
 
     # -- both
 
+    def _from_main(self, ask: Callable[[], Item]) -> Item:
+        """Returns the main process's answer, which all processes wait for."""
+        return broadcast_object_list([ask() if self.accelerator.is_main_process else None])[0]
+
     def _facts(self) -> dict[str, Any]:
-        """Returns the facts of the run that a manifest records and a resume compares."""
+        """Returns the facts of the run that a manifest records: a resume compares them, or goes back to them."""
         return {
             "environment": self._environment(),
             "world_size": self.accelerator.num_processes,
             "dataset": self.dataset,
             "inputs": self.inputs,
+            "log_offsets": self.log.offsets(),
+            "best": self.best,
         }
 
     def _environment(self) -> dict[str, str]:
@@ -500,6 +513,39 @@ def _reading(path: Path) -> Iterator[None]:
             f"{path}: cannot be loaded ({first_line(error)}), although its files are as {MANIFEST} says: "
             "this script did not save them; resume from another checkpoint"
         ) from error
+
+
+def random_states() -> dict[str, Any]:
+    """Returns the states of the global generators, under accelerate's names."""
+    states = {
+        "random_state": random.getstate(),
+        "numpy_random_seed": np.random.get_state(),
+        "torch_manual_seed": torch.get_rng_state(),
+    }
+    if torch.cuda.is_available():
+        states["torch_cuda_manual_seed"] = torch.cuda.get_rng_state_all()
+    return states
+
+
+def set_random_states(states: Mapping[str, Any]) -> None:
+    """Sets the states of the global generators."""
+    random.setstate(states["random_state"])
+    np.random.set_state(states["numpy_random_seed"])
+    torch.set_rng_state(states["torch_manual_seed"])
+    if torch.cuda.is_available() and "torch_cuda_manual_seed" in states:  # absent: saved on a CPU, and warned about
+        torch.cuda.set_rng_state_all(states["torch_cuda_manual_seed"])
+
+
+def _state_of(thing: Stateful | torch.Generator) -> Any:
+    return thing.get_state() if isinstance(thing, torch.Generator) else thing.state_dict()
+
+
+def _restore(thing: Stateful | torch.Generator, state: Any) -> None:
+    """Gives an object or a generator the state that `_state_of` returned."""
+    if isinstance(thing, torch.Generator):
+        thing.set_state(state)
+    else:
+        thing.load_state_dict(state)
 
 
 def _refuse_broken(folder: Path) -> None:

@@ -5,22 +5,17 @@ import hashlib
 import json
 import logging
 import os
-import re
 import shutil
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, NonNegativeInt, PositiveInt, ValidationError
-from safetensors import SafetensorError
 
-from lib.core.errors import StorageError, storage_remedy
 from lib.run.directory import CARD, MANIFEST
-from lib.run.runlog import fsync_file, fsync_folder, write_whole
+from lib.run.runlog import fsync_file, fsync_folder, storage_errors, write_whole
 
 logger = logging.getLogger(__name__)
-
-DISK_FULL = ("inline_container", "iostream", "os error")  # torch and tokenizers have no error class for failed writes
 
 
 class File(BaseModel):
@@ -52,20 +47,6 @@ class Manifest(BaseModel, extra="allow"):
 
 
 @contextlib.contextmanager
-def storage_errors(target: Path, then: str = "--resume") -> Iterator[None]:
-    """Turns a failed write of `target` into a StorageError; other exceptions pass through."""
-    try:
-        yield
-    except Exception as error:
-        if not isinstance(error, OSError | SafetensorError) and not any(word in str(error) for word in DISK_FULL):
-            raise
-        there = next(folder for folder in (target, *target.parents) if folder.exists())
-        free = megabytes(shutil.disk_usage(there).free)
-        reason, remedy = _why_not(error), storage_remedy(error)
-        raise StorageError(f"{target}: cannot be saved with {free} free ({reason}); {remedy}, then {then}") from error
-
-
-@contextlib.contextmanager
 def new_folder(target: Path) -> Iterator[Path]:
     """Yields an empty folder that becomes `target` once the block has ended well. Raises StorageError."""
     part = target.with_name(f"{target.name}.tmp")
@@ -81,15 +62,6 @@ def new_folder(target: Path) -> Iterator[Path]:
             fsync_file(file)
         os.replace(part, target)
         fsync_folder(target.parent)
-
-
-def _why_not(error: Exception) -> str:
-    """Returns the system's reason for a failed write; torch and safetensors bury it in their messages, or omit it."""
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror
-    if code := re.search(r"os error (\d+)", str(error)):
-        return os.strerror(int(code[1]))
-    return "a file could not be written completely" if any(word in str(error) for word in DISK_FULL) else str(error)
 
 
 def problems(folder: Path) -> list[str]:
@@ -198,8 +170,3 @@ def _file_problem(path: Path, expected: Mapping[str, Any]) -> str | None:
     except OSError as error:
         return f"cannot be read ({error})"
     return None
-
-
-def megabytes(size: int) -> str:
-    """Formats a number of bytes."""
-    return f"{size / 1e6:.1f} MB"

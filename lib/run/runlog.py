@@ -11,11 +11,14 @@ sft.jsonl           of self-play: what is right and was not sampled by the polic
 frontier/           of self-play: rows of the data set that the policy did not solve, each once
 """
 
+import contextlib
 import json
 import logging
 import math
 import mmap
 import os
+import re
+import shutil
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,6 +27,8 @@ from datetime import time as clock_time
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from safetensors import SafetensorError
 
 from lib.core.errors import ConfigError, StorageError, storage_remedy
 from lib.core.output import lost_output
@@ -36,6 +41,7 @@ SCHEMA = 1
 STREAMS = ("metrics", "evaluations", "alarms", "generations", "failures")
 RING_ROWS = 10_000  # rows of one stream that wait in memory while the disk is full
 WARN_SECONDS = 60
+DISK_FULL = ("inline_container", "iostream", "os error")  # torch and tokenizers have no error class for failed writes
 
 
 class RunLog:
@@ -65,15 +71,14 @@ class RunLog:
             refuse_existing(self.directory, resume)
             self._streams = {name: _Stream(self.directory, name, (limits or {}).get(name)) for name in streams}
             fsync_folder(self.directory)
-        except OSError as error:
+        except (ConfigError, OSError) as error:
             self.close()
+            if isinstance(error, ConfigError):
+                raise
             raise StorageError(
                 f"{self.directory}: cannot keep a run log here ({error}); {storage_remedy(error)}, or choose another "
                 "output_dir=..."
             ) from error
-        except ConfigError:
-            self.close()
-            raise
 
     def __enter__(self) -> "RunLog":
         return self
@@ -146,16 +151,44 @@ class RunLog:
 def write_whole(target: Path, parts: Iterable[bytes]) -> None:
     """Writes a file atomically and waits until it is on disk. Raises StorageError."""
     aside = target.with_name(target.name + ".tmp")
-    try:
-        with open(aside, "wb") as file:
-            file.writelines(parts)
-        fsync_file(aside)
-        os.replace(aside, target)
+    with storage_errors(target, "start again"):
+        try:
+            with open(aside, "wb") as file:
+                file.writelines(parts)
+            fsync_file(aside)
+            os.replace(aside, target)
+        except OSError:
+            aside.unlink(missing_ok=True)
+            raise
         fsync_folder(target.parent)
-    except OSError as error:
-        aside.unlink(missing_ok=True)
-        reason, remedy = error.strerror or error, storage_remedy(error)
-        raise StorageError(f"{target}: cannot be written ({reason}); {remedy}, and start again") from error
+
+
+@contextlib.contextmanager
+def storage_errors(target: Path, then: str = "--resume") -> Iterator[None]:
+    """Turns a failed write of `target` into a StorageError; other exceptions pass through."""
+    try:
+        yield
+    except Exception as error:
+        if not isinstance(error, OSError | SafetensorError) and not any(word in str(error) for word in DISK_FULL):
+            raise
+        there = next(folder for folder in (target, *target.parents) if folder.exists())
+        free = megabytes(shutil.disk_usage(there).free)
+        reason, remedy = _why_not(error), storage_remedy(error)
+        raise StorageError(f"{target}: cannot be saved with {free} free ({reason}); {remedy}, then {then}") from error
+
+
+def _why_not(error: Exception) -> str:
+    """Returns the system's reason for a failed write; torch and safetensors bury it in their messages, or omit it."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    if code := re.search(r"os error (\d+)", str(error)):
+        return os.strerror(int(code[1]))
+    return "a file could not be written completely" if any(word in str(error) for word in DISK_FULL) else str(error)
+
+
+def megabytes(size: int) -> str:
+    """Formats a number of bytes."""
+    return f"{size / 1e6:.1f} MB"
 
 
 def files_of(directory: Path, stream: str) -> list[Path]:

@@ -148,7 +148,7 @@ def test_a_full_disk_ends_the_run_and_keeps_what_was_there(tmp_path):
         before = path.read_bytes()
         _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (200, hard))
-        with pytest.raises(StorageError, match=r"replies\.jsonl: cannot be written.*ulimit -f.*, then --resume"):
+        with pytest.raises(StorageError, match=r"replies\.jsonl: cannot be saved.*ulimit -f.*, then --resume"):
             once(replies, "b", {"text": "x" * 1000})
         assert path.read_bytes() == before and "b" not in replies
         assert once(replies, "a", {}) == {"text": "x" * 100}
