@@ -72,6 +72,7 @@ class RemoteModel:
         self._dialect = Dialect(server, "max_completion_tokens" if is_openais else "max_tokens")
         self.name = {"model": server.model, "api": server.api, "body": self._dialect.extra_body()}
         self.counts = Counts()
+        self.tries = 1 + server.max_retries  # of each request
         self.has_answered = False  # once it has, a refusal concerns one request, not all
         self._failures_in_a_row = 0
 
@@ -121,7 +122,7 @@ class RemoteModel:
         problem: _Passing | None = None
         try:
             async with asyncio.timeout(self.server.deadline_s):
-                for number in range(self.server.max_retries + 1):
+                for number in range(self.tries):
                     if problem:
                         self.counts.retries += 1
                         await asyncio.sleep(self._pause(problem, number))
@@ -133,7 +134,7 @@ class RemoteModel:
             about = f"; before that, {problem.kind}: {problem}" if problem else ""
             raise ReplyError("timeout", self._clean(f"no reply within {self.server.deadline_s:g} s{about}")) from None
         assert problem  # or there is a reply
-        raise ReplyError(problem.kind, self._clean(f"{problem}, {self.server.max_retries + 1} times"))
+        raise ReplyError(problem.kind, self._clean(f"{problem}, {self.tries} times"))
 
     def _pause(self, problem: _Passing, number: int) -> float:
         """Returns seconds to retry `number`: what the server asks for, or a growing random time.

@@ -60,10 +60,7 @@ class CollectionProgress:
         self._track(self.numbers(), self.rows)
         say(f"{self.rows} of {self.total} rollouts{self._means()}")
         if self.usage.completion_tokens:
-            usage = self.usage
-            reasoning = f", {usage.reasoning_tokens:,} of them reasoning" if usage.reasoning_tokens else ""
-            price = f", cost {cost:.2f}" if cost else ""
-            say(f"{usage.prompt_tokens:,} tokens read, {usage.completion_tokens:,} written{reasoning}{price}")
+            say(f"{self.usage}{f', cost {cost:.2f}' if cost else ''}")
         cut = {name: count for name, count in self.ended.items() if name != "answer"}
         if cut:
             say("cut off: " + ", ".join(f"{count} by {CUT_OFF[name]}" for name, count in cut.items()))

@@ -37,6 +37,10 @@ class Usage:
         """Returns plain data."""
         return asdict(self)
 
+    def __str__(self) -> str:
+        thinking = f", {self.reasoning_tokens:,} of them thinking" if self.reasoning_tokens else ""
+        return f"{self.prompt_tokens:,} tokens read, {self.completion_tokens:,} written{thinking}"
+
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(*(mine + yours for mine, yours in zip(asdict(self).values(), asdict(other).values(), strict=True)))
 

@@ -72,14 +72,11 @@ class Remote:
         self._loop.close()
 
     async def _open(self) -> None:
-        self._patient = await self._stack.enter_async_context(RemoteModel(self.server))
-        once = self.server.model_copy(update={"max_retries": 0, "max_concurrency": 1})
-        self._scout = await self._stack.enter_async_context(RemoteModel(once))
-        replies = self._stack.enter_context(contextlib.closing(ReplyCache(self.kept)))
-        self._kept = {model: CachedGenerator(model, replies) for model in (self._patient, self._scout)}
+        self._model = await self._stack.enter_async_context(RemoteModel(self.server))
+        self._kept = CachedGenerator(self._model, self._stack.enter_context(contextlib.closing(ReplyCache(self.kept))))
         # answers to another process of this run count, too
-        has_answered = any(path.stat().st_size for path in self.kept.parent.glob(f"{self.section}_replies*.jsonl"))
-        self._patient.has_answered = self._scout.has_answered = has_answered
+        files = self.kept.parent.glob(f"{self.section}_replies*.jsonl")
+        self._model.has_answered = any(path.stat().st_size for path in files)
 
     async def _close(self) -> None:
         """Cancels requests in flight, and closes the connections."""
@@ -91,10 +88,10 @@ class Remote:
 
     async def _ask(self, requests: Sequence[Request]) -> list[Outcome]:
         """Returns the outcome of each request. Kept replies say nothing about whether the server is down."""
-        is_kept = [self._kept[self._patient].knows(request) for request in requests]
+        is_kept = [self._kept.knows(request) for request in requests]
         new = iter(await self._ask_anew([request for request, kept in zip(requests, is_kept, strict=True) if not kept]))
         return [
-            await self._kept[self._patient].reply(request) if kept else next(new)
+            await self._kept.reply(request) if kept else next(new)
             for request, kept in zip(requests, is_kept, strict=True)
         ]
 
@@ -103,14 +100,16 @@ class Remote:
             return []
         outcomes: list[Outcome] = []
         if self._is_away:
-            outcomes = [await self._one(requests[0], self._scout)]
+            self._model.tries = 1
+            outcomes = [await self._one(requests[0])]
+            self._model.tries = 1 + self.server.max_retries
             if _is_gone(outcomes[0]):
                 rest = [ReplyError("unavailable", "the server is down, it was not asked")] * (len(requests) - 1)
                 return outcomes + rest
         left = requests[len(outcomes) :]
-        outcomes += await asyncio.gather(*(self._one(request, self._patient) for request in left))
+        outcomes += await asyncio.gather(*(self._one(request) for request in left))
         failed = [outcome for outcome in outcomes if isinstance(outcome, ReplyError)]
-        if len(failed) == len(outcomes) and not self._patient.has_answered:
+        if len(failed) == len(outcomes) and not self._model.has_answered:
             raise ApiError(f"{self.server.key}: none of the first {len(failed)} requests was answered: {failed[0]}")
         was_away, self._is_away = self._is_away, all(map(_is_gone, outcomes))
         if self._is_away and self.server.outage == "stop":
@@ -123,14 +122,14 @@ class Remote:
             self.warn(f"{self.section}: the server is back")
         return outcomes
 
-    async def _one(self, request: Request, model: RemoteModel) -> Outcome:
+    async def _one(self, request: Request) -> Outcome:
         """Returns a new reply, or why there is none. Raises ApiError if the server has never answered."""
         try:
-            return await self._kept[model].reply(request)
+            return await self._kept.reply(request)
         except ReplyError as error:
             return error
         except ApiError as error:  # a refused key, a used-up quota, a server that is gone
-            if not self._patient.has_answered:
+            if not self._model.has_answered:
                 raise
             return ReplyError("unavailable", str(error))
 
@@ -160,8 +159,4 @@ def spent(files: Iterable[Path], server: Server) -> str:
                 usage += Usage(**line.row["value"]["usage"])
                 replies += 1
     cost = server.cost(usage.prompt_tokens, usage.completion_tokens)
-    return (
-        f"{replies} replies, {usage.prompt_tokens:,} tokens read, {usage.completion_tokens:,} written"
-        f"{f', {usage.reasoning_tokens:,} of them thinking' if usage.reasoning_tokens else ''}"
-        f"{f', cost {cost:.2f}' if cost else ''}"
-    )
+    return f"{replies} replies, {usage}{f', cost {cost:.2f}' if cost else ''}"
