@@ -76,8 +76,7 @@ class History:
 
     def settled(self, key: str, steps: int = WINDOW) -> list[float]:
         """Returns its values in the last `steps` steps, without those in the warm-up of the stage."""
-        pairs = zip(self.steps[-steps:], self.values.get(key, [])[-steps:])  # noqa: B905  no row may have had it
-        return [value for step, value in pairs if value is not None and step > WARM_UP]
+        return [value for value, _ in self.shares(key, steps, settled=True)]
 
     def shares(self, key: str, steps: int = WINDOW, settled: bool = False) -> list[tuple[float, float]]:
         """Returns its values in the last `steps` steps, each with the number of answers behind it.

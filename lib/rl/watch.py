@@ -18,6 +18,7 @@ from lib.rl.checks import BESIDE, CHECKS, LEVEL, RECENT, SHARES, Check, History,
 QuestionCounts = dict[str, list[int]]  # `per_question` of an evaluation
 QuestionShares = dict[str, float]  # the same of one question, divided by `n`
 COLLAPSE = "collapse"
+STATE = ("stage", "on", "best", "last", "marks", "recent", "told")  # attributes of a Watch, next to its history
 OF_EVALUATIONS = ("held_out", "accuracy_lost", "answers_")  # alarms; they outlast a stage
 
 
@@ -164,14 +165,13 @@ class Watch:
 
     def state_dict(self) -> dict[str, Any]:
         """Returns all that future alarms depend on, through JSON, so that equal states are equal bytes."""
-        state = {"stage": self._stage, "history": self.history.state(), "on": self._on, "best": self._best,
-                 "last": self._last, "marks": self._marks, "recent": self._recent, "told": self._told}  # fmt: skip
-        return json.loads(json.dumps(state))
+        state = {name: getattr(self, f"_{name}") for name in STATE}
+        return json.loads(json.dumps(state | {"history": self.history.state()}))
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restores a state from `state_dict`."""
-        state = {"marks": {}, "recent": [], **copy.deepcopy(dict(state))}  # absent in earlier versions
-        for name in ("stage", "on", "best", "last", "marks", "recent", "told"):
+        state = copy.deepcopy(dict(state))
+        for name in STATE:
             setattr(self, f"_{name}", state[name])
         self.history = History(self._quantities)
         vars(self.history).update(state["history"])
@@ -207,14 +207,13 @@ class Watch:
         if last and place["stage"] != last["stage"] and last.get("keeps", True):
             self._best = last  # a stage starts with the last evaluation of the one before as its best
         best = self._best
-        is_first = not best or len(best["outcomes"]) != len(outcomes)
+        is_first, change, half = not best or len(best["outcomes"]) != len(outcomes), 0.0, 0.0
         if is_first or now > best["value"]:
             self._best = self._last if keeps or is_first else best
-            return [self._end(name, place, f"back at {_short(now)}") for name in self._on_held_out()]
-        change = now - best["value"]
-        half = _half(mean_interval([after - before for before, after in zip(best["outcomes"], outcomes, strict=True)]))
-        is_lower = change < -BEYOND * half and change <= -FELL
-        if not is_lower:
+        else:
+            gains = [after - before for before, after in zip(best["outcomes"], outcomes, strict=True)]
+            change, half = now - best["value"], _half(mean_interval(gains))
+        if not (change < -BEYOND * half and change <= -FELL):  # or without an interval
             return [self._end(name, place, f"back at {_short(now)}") for name in self._on_held_out()]
         alarms = []
         text = (
