@@ -28,6 +28,7 @@ from lib.core.clock import phase
 from lib.core.config import Vllm
 from lib.core.errors import ApiError
 from lib.core.interrupts import give_way
+from lib.generators.openai import all_of
 from lib.generators.vllm_server import BASE, RESTARTS, ServerLost, VllmServer
 from lib.model.policy import Inputs, Policy
 from lib.run.adapter_files import save_adapter
@@ -109,38 +110,31 @@ class VllmEngine:
         done: dict[TreePath, Completion],
     ) -> None:  # fmt: skip
         """Moves completions from `waiting` to `done`, and adds the turns that follow, until nothing waits."""
+        heard = time.monotonic()
         async with self.server.requests() as post:
 
-            async def one(path: TreePath, turn: Turn) -> tuple[TreePath, Completion]:
+            async def one(path: TreePath, turn: Turn) -> None:
+                nonlocal heard
                 answer = await post("/v1/completions", _request(model, path, turn, decoding))
-                return path, _completion(answer, decoding.stop_ids)
+                done[path] = completion = _completion(answer, decoding.stop_ids)
+                del waiting[path]
+                heard = time.monotonic()
+                if turn := follow_up(path, completion):
+                    following = {(*path, copy): turn for copy in range(turn.copies)}
+                    waiting.update(following)
+                    await all_of(one(*item) for item in following.items())
 
-            every = [asyncio.ensure_future(one(path, turn)) for path, turn in waiting.items()]
-            tasks = set(every)
-            heard = time.monotonic()
+            work = asyncio.ensure_future(all_of([one(*item) for item in waiting.items()]))
             try:
-                while tasks:
+                while not (await asyncio.wait([work], timeout=POLL_SECONDS))[0]:
                     give_way()
-                    finished, tasks = await asyncio.wait(
-                        tasks, timeout=POLL_SECONDS, return_when=asyncio.FIRST_COMPLETED
-                    )
-                    for task in finished:
-                        path, completion = task.result()
-                        heard = time.monotonic()
-                        done[path] = completion
-                        del waiting[path]
-                        if turn := follow_up(path, completion):
-                            following = {(*path, copy): turn for copy in range(turn.copies)}
-                            waiting |= following
-                            every += (more := [asyncio.ensure_future(one(*item)) for item in following.items()])
-                            tasks |= set(more)
                     if time.monotonic() - heard > SAY_SECONDS:
-                        self.say(f"vllm: no answer for {SAY_SECONDS:.0f} s, {len(tasks)} requests are under way")
+                        self.say(f"vllm: no answer for {SAY_SECONDS:.0f} s, {len(waiting)} requests are under way")
                         heard = time.monotonic()
+                work.result()
             finally:
-                for task in every:
-                    task.cancel()
-                await asyncio.gather(*every, return_exceptions=True)
+                work.cancel()
+                await asyncio.gather(work, return_exceptions=True)
 
     # -- the adapter on the server
 
