@@ -19,7 +19,7 @@ import subprocess
 import sys
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import IO, Any, NamedTuple
 
 LONGEST = 64 << 20  # bytes of a request or an answer
@@ -83,45 +83,47 @@ class ProcessPool:
     async def run(self, *request: Any) -> Any:
         """Returns the job's answer. Raises ProcessKilled, Refused, Unusable. Cancelling the call kills the process."""
         async with self._slots:
-            helper, seconds = self._helper()
-            answer = asyncio.wrap_future(in_daemon_thread(helper.ask, request))
-            try:
-                done, _ = await asyncio.wait({answer}, timeout=seconds)
-                return _result(answer.result() if done else None)
-            finally:
-                answer.cancel()  # else asyncio complains that its exception was never retrieved
-                self._let_go(helper)
+            with self._helper() as (helper, seconds):
+                answer = asyncio.wrap_future(in_daemon_thread(helper.ask, request))
+                try:
+                    done, _ = await asyncio.wait({answer}, timeout=seconds)
+                    if not done:
+                        raise ProcessKilled
+                    return answer.result()
+                finally:
+                    answer.cancel()  # else asyncio complains that its exception was never retrieved
 
     def run_now(self, *request: Any) -> Any:
         """Does the same as `run`, but blocks."""
-        helper, seconds = self._helper()
-        try:
-            return _result(in_daemon_thread(helper.ask, request).result(seconds))
-        except concurrent.futures.TimeoutError:
-            raise ProcessKilled from None
-        finally:
-            self._let_go(helper)
+        with self._helper() as (helper, seconds):
+            try:
+                return in_daemon_thread(helper.ask, request).result(seconds)
+            except concurrent.futures.TimeoutError:
+                raise ProcessKilled from None
 
     def close(self) -> None:
         """Kills all processes; requests in flight raise ProcessKilled."""
         _kill_all(self._alive)
         self._idle.clear()
 
-    def _helper(self) -> tuple["_Helper", float]:
+    @contextlib.contextmanager
+    def _helper(self) -> Iterator[tuple["_Helper", float]]:
+        """Yields a process and the seconds that it has; keeps it for the next request, or kills it."""
+        seconds = self._seconds
         if self._idle:
             helper = self._idle.pop()
             helper.is_free = False  # set now: we may be cancelled before its thread starts
-            return helper, self._seconds
-        helper = _Helper(self._job)
-        self._alive.add(helper)
-        return helper, START_SECONDS + self._seconds
-
-    def _let_go(self, helper: "_Helper") -> None:
-        if helper.is_free and helper.answered < self._job.requests:
-            self._idle.append(helper)
         else:
-            helper.kill()
-            self._alive.discard(helper)
+            helper, seconds = _Helper(self._job), START_SECONDS + seconds
+            self._alive.add(helper)
+        try:
+            yield helper, seconds
+        finally:
+            if helper.is_free and helper.answered < self._job.requests:
+                self._idle.append(helper)
+            else:
+                helper.kill()
+                self._alive.discard(helper)
 
 
 class _Helper:
@@ -141,20 +143,24 @@ class _Helper:
         self.answered = -1  # the first answer says that it is ready
         self.is_free = False  # waits for a request, and no thread reads from it
 
-    def ask(self, request: tuple) -> dict[str, Any] | None:
-        """Returns `{"result": ...}`, `{"error": ...}` or `{"unusable": True}`; None if the process died."""
+    def ask(self, request: tuple) -> Any:
+        """Returns the job's answer. Raises ProcessKilled, Refused, Unusable."""
         try:
             if self.answered < 0 and self._receive() is None:
-                return None if self._process.wait() < 0 else {"unusable": True}
+                raise ProcessKilled if self._process.wait() < 0 else Unusable
             _send(self._process.stdin, request)
             answer = self._receive()
             self.is_free = answer is not None
-            return answer
         except (OSError, ValueError):  # a broken pipe, or nonsense in it
-            return None
+            raise ProcessKilled from None
         finally:
             if not self.is_free:
                 self._end()
+        if answer is None:
+            raise ProcessKilled
+        if "error" in answer:
+            raise Refused(answer["error"])
+        return answer["result"]
 
     def kill(self) -> None:
         self._process.kill()
@@ -177,16 +183,6 @@ class _Helper:
 def _kill_all(helpers: set[_Helper]) -> None:
     while helpers:
         helpers.pop().kill()
-
-
-def _result(answer: dict[str, Any] | None) -> Any:
-    if answer is None:
-        raise ProcessKilled
-    if "unusable" in answer:
-        raise Unusable
-    if "error" in answer:
-        raise Refused(answer["error"])
-    return answer["result"]
 
 
 def _send(pipe: IO[bytes], value: Any) -> None:
