@@ -78,7 +78,8 @@ class RewardError(UserError):
 class Left(BaseException):
     """Work was abandoned halfway because a signal asked for an end; the next start does it again."""
 
-    exit_code = INTERRUPTED
+    def __init__(self, exit_code: int = INTERRUPTED) -> None:
+        self.exit_code = exit_code
 
 
 class Overdue(BaseException):

@@ -100,7 +100,7 @@ def current() -> Interrupts | None:
 def give_way() -> None:
     """Raises Left if a signal has come and the current work may be abandoned; for long work to call."""
     if _leavable and _leavable[-1].received:
-        raise Left
+        raise Left(_leavable[-1].exit_code)
 
 
 class Overtime:
@@ -205,7 +205,8 @@ class _Call:
         if interrupts and interrupts.received:
             usual = 0 if interrupts in _leavable else self._usual
             if min(now - interrupts.since, taken - usual) > GRACE:
-                return Left, interrupts.exit_code
+                code = interrupts.exit_code
+                return lambda place: Left(code), code
         return None, 0
 
     def _tell(self, text: str) -> None:

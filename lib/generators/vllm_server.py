@@ -10,7 +10,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ import torch
 
 from lib.core.children import Children
 from lib.core.config import TrainedModel, Vllm
-from lib.core.errors import ApiError, Left
+from lib.core.errors import ApiError
 from lib.core.interrupts import current, give_way
 from lib.model.policy import Policy
 from lib.run.adapter_files import POLICY
@@ -67,8 +67,10 @@ class VllmServer:
     def __enter__(self) -> "VllmServer":
         import httpx2
 
-        self._stack = contextlib.ExitStack()
-        with contextlib.ExitStack() as stack, _leavable():
+        self._stack, interrupts = contextlib.ExitStack(), current()
+        # a signal may end it: nothing has been sampled that would be lost
+        leavable = interrupts.leavable() if interrupts else contextlib.nullcontext()
+        with contextlib.ExitStack() as stack, leavable:
             self._client = stack.enter_context(httpx2.Client(timeout=SHORT_SECONDS))
             if not self.settings.url:
                 self._children = stack.enter_context(Children())
@@ -275,18 +277,6 @@ def command_line(model: TrainedModel, settings: Vllm, policy: Policy) -> list[st
     elif not any(word.startswith(UTILIZATION) for word in settings.options):
         words += [SLEEP]
     return [*words, *settings.options]
-
-
-@contextlib.contextmanager
-def _leavable() -> Iterator[None]:
-    """Lets a signal end what is inside: nothing has been sampled that would be lost."""
-    interrupts = current()
-    try:
-        with interrupts.leavable() if interrupts else contextlib.nullcontext():
-            yield
-    except Left as error:
-        error.exit_code = interrupts.exit_code
-        raise
 
 
 def _message(response: "httpx2.Response") -> str:
