@@ -33,7 +33,16 @@ class Dialect:
 
     def body_of(self, request: Request) -> dict[str, Any]:
         """Returns the body of a request."""
-        body = self._chat_body(request) if self._is_chat else self._responses_body(request)
+        body: dict[str, Any] = {"model": self.server.model, "temperature": request.temperature}
+        if self._is_chat:
+            body |= {"messages": request.messages, self.limit: request.max_tokens, "seed": request.seed}
+            tools = request.tools
+        else:
+            body |= {"input": [item for message in request.messages for item in _items(message)]}
+            body |= {"max_output_tokens": request.max_tokens, "stream": False}
+            tools = [{"type": "function", **tool["function"]} for tool in request.tools]
+        body |= {"top_p": request.top_p} if request.top_p < 1 else {}
+        body |= {"tools": tools} if tools else {}
         # without null fields, so that `extra_body: {temperature: null}` drops one that a server does not accept
         return {key: value for key, value in (body | self.extra_body()).items() if value is not None}
 
@@ -49,34 +58,6 @@ class Dialect:
                 "enable_thinking": self.server.thinking.enabled, **extra.get("chat_template_kwargs", {})
             }  # fmt: skip
         return extra
-
-    def _chat_body(self, request: Request) -> dict[str, Any]:
-        body = {
-            "model": self.server.model,
-            "messages": request.messages,
-            self.limit: request.max_tokens,
-            "temperature": request.temperature,
-            "seed": request.seed,
-        }
-        if request.top_p < 1:
-            body["top_p"] = request.top_p
-        if request.tools:
-            body["tools"] = request.tools
-        return body
-
-    def _responses_body(self, request: Request) -> dict[str, Any]:
-        body = {
-            "model": self.server.model,
-            "input": [item for message in request.messages for item in _items(message)],
-            "max_output_tokens": request.max_tokens,
-            "temperature": request.temperature,
-            "stream": False,
-        }
-        if request.top_p < 1:
-            body["top_p"] = request.top_p
-        if request.tools:
-            body["tools"] = [{"type": "function", **tool["function"]} for tool in request.tools]
-        return body
 
     def _read_chat(self, data: dict) -> Reply:
         choice = data["choices"][0]
