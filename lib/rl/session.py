@@ -326,7 +326,7 @@ class Session:
         the row is logged as one in the middle, the run goes back, and the end must be evaluated again.
         """
         alarms, self.progress.due = self.watch.evaluation(row), None
-        goes_back = when.startswith("after") and self.watch.is_below_best and self.config.train.on_collapse == "restore"
+        goes_back = when.startswith("after") and self.watch.below_best and self.config.train.on_collapse == "restore"
         goes_back = goes_back and self.checkpoints.best_of(self.progress.stage) is not None
         if goes_back:
             self.log.rewind(before)

@@ -145,14 +145,9 @@ class Watch:
         return (row["selection"] or row).get("acc_attempt1", 1.0) >= self._marks["start"]["attempt1_low"]
 
     @property
-    def is_below_best(self) -> bool:
-        """True if the last evaluation was significantly worse than the best of its stage."""
-        return bool(self._on_held_out())
-
-    @property
-    def on(self) -> list[str]:
-        """Returns the names of the active alarms."""
-        return list(self._on)
+    def below_best(self) -> list[str]:
+        """Returns the active alarms about a last evaluation that is significantly worse than the best of its stage."""
+        return [name for name in self._on if name.startswith("held_out")]
 
     def closing(self) -> list[str]:
         """Returns the last lines of a run: each alarm it had, with its steps; [] without any."""
@@ -214,7 +209,7 @@ class Watch:
             gains = [after - before for before, after in zip(best["outcomes"], outcomes, strict=True)]
             change, half = now - best["value"], _half(mean_interval(gains))
         if not (change < -BEYOND * half and change <= -FELL):  # or without an interval
-            return [self._end(name, place, f"back at {_short(now)}") for name in self._on_held_out()]
+            return [self._end(name, place, f"back at {_short(now)}") for name in self.below_best]
         alarms = []
         text = (
             f"held-out accuracy {_short(best['value'])} at {_place(best)} -> {_short(now)}, paired interval "
@@ -315,9 +310,6 @@ class Watch:
         keys = [key for key in self.history.values if quantity_of(key) == "reward" and self.history.all(key)]
         means = [self.history.all(key)[-LEVEL:] for key in keys]
         return fmean(map(fmean, means)) if means and all(len(values) >= RECENT for values in means) else None
-
-    def _on_held_out(self) -> list[str]:
-        return [name for name in self._on if name.startswith("held_out")]
 
     def _held_out_loss(self, loss: float, place: dict[str, int]) -> list[Alarm]:
         train, best, name = self.history.last("loss"), self._best, "held_out_loss"

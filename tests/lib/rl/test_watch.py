@@ -220,7 +220,7 @@ def test_each_warning_begins_once_ends_once_and_says_what_it_saw(name, values):
     end, *more = alarms_of(one, [row(step) for step in range(52, 100)])
     assert (end.alarm, end.event, more) == (name, "ends", [])
     assert re.search(rf", back at [\d.]+{unit}$", end.text)
-    assert one.on == [] and len(one.closing()) == 1 and f"until stage 1 step {end.step}" in one.closing()[0]
+    assert not one._on and len(one.closing()) == 1 and f"until stage 1 step {end.step}" in one.closing()[0]
 
 
 def test_a_run_that_copies_from_the_first_step_on_has_not_fallen_from_anything():
@@ -410,7 +410,7 @@ def test_a_resumed_watch_compares_with_the_same_start():
         assert resumed.keeps_attempt1(row) == is_kept
         state, resumed = resumed.state_dict(), watch()
         resumed.load_state_dict(state)
-    assert "accuracy_lost.acc_attempt1" in straight.on and not is_kept
+    assert "accuracy_lost.acc_attempt1" in straight._on and not is_kept
 
 
 def test_accuracy_is_not_compared_with_what_could_not_be_the_best():
@@ -443,10 +443,10 @@ def test_a_return_to_the_best_ends_what_was_on_and_forgets_the_steps_but_not_the
     alarms_of(one, [row(step) for step in range(1, 31)])
     one.evaluation(evaluation(30, 160))
     alarms_of(one, [row(step, kl_attempt1=9.0) for step in range(31, 34)])
-    assert one.on == ["kl_exploded.kl_attempt1"]
+    assert [*one._on] == ["kl_exploded.kl_attempt1"]
     (end,) = one.forget("by going back to stage1/best")
     assert (end.event, end.step) == ("ends", 33) and "by going back to stage1/best" in end.text
-    assert alarms_of(one, [row(step) for step in range(34, 60)]) == [] and one.on == []
+    assert alarms_of(one, [row(step) for step in range(34, 60)]) == [] and not one._on
     assert [a.alarm for a in one.evaluation(evaluation(60, 100))] == ["held_out_collapsed"]
 
 
