@@ -342,7 +342,7 @@ def _games(games: list[tuple[bool | None, bool | None]], questions: np.ndarray) 
 def pass_at_k(answers: Answers, samples: int) -> list[dict]:
     """Estimates the chance that one of k first attempts is right, k = 1, 2, 4, ... up to `samples`, with intervals."""
     rows, right, group = [], answers.match[0].reshape(-1, samples), answers.group[::samples]
-    for k in (2**i for i in range(samples.bit_length())):
+    for k in doublings(samples):
         chances = np.array([stats.pass_at_k(samples, count, k) for count in right.sum(axis=1).astype(int).tolist()])
         rows.append({"k": k} | rate("pass", chances, group, len(chances) * (samples // k)))
     return rows

@@ -43,29 +43,27 @@ class ReplayBuffer:
         self._uid = 0  # of the next entry
         self._calls = 0  # of `sample`
         self._entries: list[ReplayEntry] = []
-        self._by_uid: dict[int, ReplayEntry] = {}
-        self._by_key: dict[str, ReplayEntry] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def find(self, key: str) -> int | None:
         """Returns the uid of the entry with this key, if there is one."""
-        return self._by_key[key].uid if key in self._by_key else None
+        return next((entry.uid for entry in self._entries if entry.key == key), None)
 
     def add(self, key: str, item: Any, value: float) -> int | None:
         """Adds an item with its first value, and returns its uid; None if it is known, or not worth it.
 
         A full buffer takes it in place of the entry with the lowest mean, if it is worth more than that.
         """
-        if not math.isfinite(value) or key in self._by_key:
+        if not math.isfinite(value) or self.find(key) is not None:
             return None
         if len(self) >= self.settings.capacity:
             lowest = self._lowest()
             if value <= lowest.mean:
                 return None
             self._drop(lowest)
-        self._put(ReplayEntry(self._uid, key, item, value))
+        self._entries.append(ReplayEntry(self._uid, key, item, value))
         self._uid += 1
         return self._uid - 1
 
@@ -74,7 +72,7 @@ class ReplayBuffer:
 
         Mean and variance are Welford's, with at most MEMORY outcomes as the weight of the past.
         """
-        entry = self._by_uid.get(uid)
+        entry = next((entry for entry in self._entries if entry.uid == uid), None)
         if entry is None or not math.isfinite(value):
             return
         entry.outcomes += 1
@@ -115,9 +113,7 @@ class ReplayBuffer:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Resumes exactly where `state_dict` was taken; drops the least valuable if the capacity is smaller now."""
         self._uid, self._calls = state["uid"], state["calls"]
-        self._entries, self._by_uid, self._by_key = [], {}, {}
-        for entry in state["entries"]:
-            self._put(ReplayEntry(**entry))
+        self._entries = [ReplayEntry(**entry) for entry in state["entries"]]
         while len(self) > self.settings.capacity:
             self._drop(self._lowest())
 
@@ -138,13 +134,8 @@ class ReplayBuffer:
         """Returns the entry with the lowest mean, of several the oldest."""
         return min(self._entries, key=lambda entry: (entry.mean, entry.uid))
 
-    def _put(self, entry: ReplayEntry) -> None:
-        self._entries.append(entry)
-        self._by_uid[entry.uid] = self._by_key[entry.key] = entry
-
     def _drop(self, entry: ReplayEntry) -> None:
-        """Takes an entry out, with its key, so that it may come back; the last one takes its place."""
+        """Takes an entry out; the last one takes its place."""
         place, last = self._entries.index(entry), self._entries.pop()
         if last is not entry:
             self._entries[place] = last
-        del self._by_uid[entry.uid], self._by_key[entry.key]

@@ -6,7 +6,7 @@ import numpy as np
 from accelerate import Accelerator
 
 from lib.core import stats
-from lib.rl.evaluation import Answers, doublings, standing
+from lib.rl.evaluation import Answers, difference, doublings, rate, standing
 from lib.rl.tree import Group, attempts_in, paths
 from lib.run.distributed import collect, highest
 
@@ -17,23 +17,14 @@ def success_at_k(answers: Answers, samples: int) -> list[dict]:
     succ: of k attempts one after another, where a chat may have ended before (UFO, arXiv 2507.14295). pass: of k out of
     `samples` first attempts, estimated without bias. The gain is paired by question, all intervals are clustered by it.
     """
-    rows, questions = [], answers.group[::samples].tolist()
+    rows, questions = [], answers.group[::samples]
     right = answers.match.reshape(len(answers.match), -1, samples)  # (T, rows, samples)
     for k in range(1, min(len(right), samples) + 1):
         succ = right[:k].any(axis=0).mean(axis=1)
-        chances = [stats.pass_at_k(samples, count, k) for count in right[0].sum(axis=1).tolist()]
+        chances = np.array([stats.pass_at_k(samples, count, k) for count in right[0].sum(axis=1).tolist()])
         most = len(chances) * samples
-        rows.append(
-            {
-                "k": k,
-                "succ": float(succ.mean()),
-                "succ_ci95": list(stats.rate_interval(succ.tolist(), questions, most=most)),
-                "pass": float(np.mean(chances)),
-                "pass_ci95": list(stats.rate_interval(chances, questions, most=most // k)),
-                "gain": float((succ - chances).mean()),
-                "gain_ci95": list(stats.paired_delta_interval(chances, succ.tolist(), questions)),
-            }
-        )
+        row = {"k": k} | rate("succ", succ, questions, most) | rate("pass", chances, questions, most // k)
+        rows.append(row | difference("gain", chances, succ, questions))
     return rows
 
 
@@ -54,7 +45,7 @@ def majority_votes(
     verdicts = [[answer.verdict for answer in standing(path, attempts)] for tree in trees for path in paths(tree)]
     verdicts = [[(verdict.answer, verdict.match) for verdict in path] for path in verdicts]
     firsts, *_, seconds = zip(*collect(verdicts, accelerator), strict=True)
-    rows, questions = [], answers.group[::samples].tolist()
+    rows, questions = [], answers.group[::samples]
     for k in doublings(samples // attempts):
         used = samples // (attempts * k) * attempts * k  # both sides see the same samples
 
@@ -65,22 +56,11 @@ def majority_votes(
             ]
             return np.array(votes).mean(axis=1)
 
-        def interval(values: np.ndarray, block: int, used: int = used) -> list[float]:
-            return list(stats.rate_interval(values.tolist(), questions, most=len(questions) * (used // block)))
-
+        row = {"k": k, "attempts": attempts * k}
         parallel, sequential = accuracy(firsts, attempts * k), accuracy(seconds, k)
-        rows.append(
-            {
-                "k": k,
-                "attempts": attempts * k,
-                "acc_parallel": float(parallel.mean()),
-                "acc_parallel_ci95": interval(parallel, attempts * k),
-                "acc_sequential": float(sequential.mean()),
-                "acc_sequential_ci95": interval(sequential, k),
-                "gain": float((sequential - parallel).mean()),
-                "gain_ci95": list(stats.paired_delta_interval(parallel.tolist(), sequential.tolist(), questions)),
-            }
-        )
+        for name, values, block in (("acc_parallel", parallel, attempts * k), ("acc_sequential", sequential, k)):
+            row |= rate(name, values, questions, len(questions) * (used // block))
+        rows.append(row | difference("gain", parallel, sequential, questions))
     return rows
 
 
