@@ -6,7 +6,6 @@ the time: a resumed run writes the same card.
 """
 
 import functools
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -150,12 +149,6 @@ def _moment(row: dict) -> tuple[float, float]:
     return row.get("stage", 1), row["step"]
 
 
-def _largest_k(row: dict) -> dict[str, Any]:
-    """Returns pass@k for the largest k, if that is above 1."""
-    last = (row.get("pass_at_k") or [{"k": 1}])[-1]
-    return {"k": last["k"], "pass": last["pass"], "pass_ci95": last["pass_ci95"]} if last["k"] > 1 else {}
-
-
 def _metadata(tree: dict[str, Any], is_whole: bool) -> dict[str, Any]:
     """Returns the metadata, without what the Hub would refuse: the name of a local folder is no base_model there."""
     base = tree["model"].get("name")
@@ -248,7 +241,8 @@ def _evaluation(run: Path, place: Path) -> dict[str, Any]:
     """Returns the table of the first evaluation, those after stages and the last one, and notes on it and on SFT."""
     rows = [row for row in _rows_until(run, place, "evaluations") if "went_back" not in row]
     shown = {_moment(row) for row in (*rows[:1], *rows[-1:], *(row for row in rows if row["when"] in WHEN))}
-    rows = [row | _largest_k(row) for row in rows if _moment(row) in shown]
+    rows = [row for row in rows if _moment(row) in shown]
+    rows = [row | row["pass_at_k"][-1] if len(row.get("pass_at_k", ())) > 1 else row for row in rows]  # the largest k
     columns = [key for key in COLUMNS if any(is_number(row.get(key)) for row in rows)]
     largest = f"pass@{max((row.get('k', 1) for row in rows), default=1)}"
     notes = [] if rows else ["Not evaluated on held-out rows."]
@@ -311,10 +305,4 @@ def _published(tree: dict[str, Any], has_users_names: bool = False) -> dict[str,
 
 def as_yaml(tree: dict[str, Any]) -> str:
     """Returns the part of a config that a card shows, as YAML."""
-    return _as_yaml(json.dumps(_published(tree)))
-
-
-@functools.lru_cache(maxsize=1)
-def _as_yaml(tree: str) -> str:
-    """Returns YAML of JSON: once, although every checkpoint of a run asks for it."""
-    return yaml.safe_dump(json.loads(tree), sort_keys=False, allow_unicode=True, width=100).rstrip()
+    return yaml.safe_dump(_published(tree), sort_keys=False, allow_unicode=True, width=100).rstrip()
