@@ -36,10 +36,6 @@ class Refused(Exception):
     """An error that a library raised, with the library's message."""
 
 
-class Unusable(Exception):
-    """The process cannot import its library."""
-
-
 class ProcessJob(NamedTuple):
     """A function, and the limits and environment of a process that runs it.
 
@@ -81,7 +77,7 @@ class ProcessPool:
         weakref.finalize(self, _kill_all, self._alive)  # also where no one calls close()
 
     async def run(self, *request: Any) -> Any:
-        """Returns the job's answer. Raises ProcessKilled, Refused, Unusable. Cancelling the call kills the process."""
+        """Returns the job's answer. Raises ProcessKilled, Refused, ConfigError. Cancelling kills the process."""
         async with self._slots:
             with self._helper() as (helper, seconds):
                 answer = asyncio.wrap_future(in_daemon_thread(helper.ask, request))
@@ -140,14 +136,19 @@ class _Helper:
             cwd="/",
             start_new_session=True,  # Ctrl-C is meant for the run alone, which continues for a while
         )
+        self._package = job.package
         self.answered = -1  # the first answer says that it is ready
         self.is_free = False  # waits for a request, and no thread reads from it
 
     def ask(self, request: tuple) -> Any:
-        """Returns the job's answer. Raises ProcessKilled, Refused, Unusable."""
+        """Returns the job's answer. Raises ProcessKilled, Refused; ConfigError if its library is not there."""
         try:
             if self.answered < 0 and self._receive() is None:
-                raise ProcessKilled if self._process.wait() < 0 else Unusable
+                if self._process.wait() < 0:
+                    raise ProcessKilled
+                from lib.core.errors import ConfigError  # here: run as a script, this file finds no lib yet
+
+                raise ConfigError(f"{self._package}: `python -I` cannot import it; install it into this environment")
             _send(self._process.stdin, request)
             answer = self._receive()
             self.is_free = answer is not None

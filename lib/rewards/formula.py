@@ -25,7 +25,7 @@ from judge.parsing import (
 )
 from judge.quantities import Numeral, marked_number, numerals, plain, read_unit, same_unit
 from lib.core.errors import ConfigError
-from lib.core.killable import ProcessJob, ProcessKilled, ProcessPool, Refused, Unusable
+from lib.core.killable import ProcessJob, ProcessKilled, ProcessPool, Refused
 from lib.core.registry import Judged, register_extractor, register_matcher, register_reward
 
 _LONGEST_READ = 20_000  # characters at the end of a text: no honest answer stands further from the end
@@ -449,7 +449,7 @@ def _math_verify(_pid: int) -> ProcessPool:
     pool = ProcessPool(EQUAL, 1, _SECONDS)
     try:
         works = pool.run_now("x + 1", "1 + x")
-    except (ProcessKilled, Refused, Unusable):
+    except (ProcessKilled, Refused, ConfigError):
         works = False
     if not works:
         raise ConfigError(

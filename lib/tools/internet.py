@@ -19,7 +19,7 @@ from typing import Any
 
 import lib.core.config
 from lib.core.errors import ConfigError
-from lib.core.killable import SYSTEM, ProcessJob, ProcessKilled, ProcessPool, Refused, Unusable, in_daemon_thread
+from lib.core.killable import SYSTEM, ProcessJob, ProcessKilled, ProcessPool, Refused, in_daemon_thread
 from lib.tools.pages import READABLE, Failed, Parser, clean, decode, document, kind_of, read_body
 
 REDIRECTS = 5
@@ -94,11 +94,6 @@ class Internet:
             hits = []
         except ProcessKilled as error:
             raise Failed("search failed: no answer") from error
-        except Unusable as error:
-            raise ConfigError(
-                "tools.web: search does not start, since `python -I` cannot import ddgs; "
-                "pip install -r requirements-web.txt into this environment"
-            ) from error
         hits = [hit for hit in hits if isinstance(hit, dict)][:count]
         results = [{key: clean(str(hit.get(key, ""))[:most]) for key, most in RESULT.items()} for hit in hits]
         return {"query": clean(query), "results": results}

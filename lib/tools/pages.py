@@ -11,8 +11,7 @@ from typing import Any
 
 from judge.parsing import without_special_tokens
 from judge.pool import cores
-from lib.core.errors import ConfigError
-from lib.core.killable import ProcessJob, ProcessKilled, ProcessPool, Refused, Unusable
+from lib.core.killable import ProcessJob, ProcessKilled, ProcessPool, Refused
 
 CUT = "\n[cut]"
 MOST_TEXT = 20_000  # characters of a page
@@ -104,11 +103,6 @@ class Parser:
             return await self._pool.run(page) if page.strip() else ""
         except (ProcessKilled, Refused) as error:
             raise Failed("unreadable: no text can be extracted from this page") from error
-        except Unusable as error:
-            raise ConfigError(
-                "tools.web: the page parser does not start, since `python -I` cannot import trafilatura; "
-                "pip install -r requirements-web.txt into this environment"
-            ) from error
 
     def close(self) -> None:
         """Ends the processes."""
