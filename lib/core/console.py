@@ -72,10 +72,8 @@ def fresh_draw(row: dict) -> str:
     """Compares revisions of wrong first attempts with other first attempts; "" if the row has no such numbers."""
     if row.get("revised_minus_fresh") is None:
         return ""
-    parts = []
-    for key, sign in (("revised_after_wrong", ""), ("fresh_after_wrong", ""), ("revised_minus_fresh", "+")):
-        parts.append(in_brackets(row, key, sign))
-    revised, fresh, difference = parts
+    revised, fresh = in_brackets(row, "revised_after_wrong"), in_brackets(row, "fresh_after_wrong")
+    difference = in_brackets(row, "revised_minus_fresh", "+")
     return f"after a wrong attempt 1 the revision is right {revised}, a fresh attempt 1 {fresh}: {difference}"
 
 
@@ -88,11 +86,8 @@ def one_after_another(row: dict) -> list[str]:
     """Describes the success of k attempts in a chat and of k first attempts, for k above 1, and repeated answers."""
     lines = []
     for part in row.get("success_at_k", ())[1:]:
-        values = []
-        for key, sign in (("succ", ""), ("pass", ""), ("gain", "+")):
-            values.append(in_brackets(part, key, sign))
-        succ, firsts, gain = values
-        k = part["k"]
+        k, succ, firsts = part["k"], in_brackets(part, "succ"), in_brackets(part, "pass")
+        gain = in_brackets(part, "gain", "+")
         lines.append(f"one of {k} attempts in a chat is right {succ}, one of {k} first ones {firsts}: {gain}")
     if row.get("repeat_rate") is not None:
         lines.append(f"after a wrong attempt {share(row['repeat_rate'])} of the next ones repeat an earlier answer")
