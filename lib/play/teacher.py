@@ -106,7 +106,7 @@ class Teacher:
         prompt = group.prompt
         cleaned = clean(reply.text)
         dropped = cleaned.dropped
-        if not dropped and leaks([cleaned.text], [prompt], self.judge)[0]:
+        if not dropped and leaks(cleaned.text, prompt, self.judge):
             dropped = "answer"
         if not dropped:
             values = {**prompt.row, "question": prompt.question, "hint": cleaned.text}

@@ -172,11 +172,6 @@ def grew(ratio: float, least: float) -> Rule:
     return _drifted(lambda before, now: now > ratio * before and now > least)
 
 
-def shrank(ratio: float) -> Rule:
-    """Detects a fall to below `ratio` of the earlier median within the window."""
-    return _drifted(lambda before, now: now < ratio * before)
-
-
 def _drifted(is_bad: Callable[[float, float], bool]) -> Rule:
     def rule(history: History, key: str) -> Seen | None:
         values = history.settled(key)
@@ -248,11 +243,11 @@ def some(history: History, key: str) -> Seen | None:
 
 
 def shorter(history: History, key: str) -> Seen | None:
-    """Detects texts that shrink, unless it is because fewer are truncated."""
+    """Detects texts that shrink by a quarter within the window, unless it is because fewer are truncated."""
     cut = history.settled(key.replace("length", "truncated"))
     if cut and fmean(cut[-RECENT:]) < fmean(cut[: max(RECENT, len(cut) - WINDOW // 2)]) - 0.05:
         return None
-    return shrank(0.75)(history, key)
+    return _drifted(lambda before, now: now < 0.75 * before)(history, key)
 
 
 def certain_too_early(history: History, key: str) -> Seen | None:

@@ -4,7 +4,6 @@ A hint that gives the answer away teaches to copy; a hint with code teaches the 
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -79,15 +78,13 @@ def clean(text: str) -> Cleaned:
     return Cleaned(text)
 
 
-def leaks(hints: Sequence[str], prompts: Sequence[Prompt], judge: Judge) -> list[bool]:
-    """For each hint, True if it reveals the answer to the prompt: contains it, or would itself be judged right."""
-    rows, questions = [prompt.row for prompt in prompts], [prompt.question for prompt in prompts]
+def leaks(hint: str, prompt: Prompt, judge: Judge) -> bool:
+    """True if a hint reveals the answer to a prompt: contains it, or would itself be judged right."""
+    row, question = prompt.row, prompt.question
     with phase("reward"):
-        verdicts = judge(hints, rows, questions)
-    return [
-        gives_away(hint, judge.secrets(row), question) or judge.reveals(hint, row) or (verdict.scored and verdict.match)
-        for hint, row, question, verdict in zip(hints, rows, questions, verdicts, strict=True)
-    ]
+        (verdict,) = judge([hint], [row], [question])
+    is_right = verdict.scored and verdict.match
+    return is_right or gives_away(hint, judge.secrets(row), question) or judge.reveals(hint, row)
 
 
 def gives_away(hint: str, secrets: list[str], question: str = "") -> bool:

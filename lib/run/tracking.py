@@ -42,17 +42,16 @@ class Tracker:
     def __init__(self, config: RunConfig, resume: bool, warn: Callable[[str], None], is_main: bool = True):
         self._config, self._resume, self._warn = config, resume, warn
         self._name = config.tracking.backend
-        self.is_on = self._name != "none"  # the same in all processes
         self._is_main = is_main
         self._board: _Wandb | _TensorBoard | None = None
-        if self.is_on and importlib.util.find_spec(self._name) is None:
+        if self._name != "none" and importlib.util.find_spec(self._name) is None:
             raise ConfigError(
                 f"tracking.backend: {self._name} is not installed; pip install {self._name}, or set "
                 "tracking.backend=none"
             )
 
     def __enter__(self) -> "Tracker":
-        if self.is_on and self._is_main:
+        if self._name != "none" and self._is_main:
             with self._spared():
                 self._board = BOARDS[self._name](self._config, self._resume)
         return self
