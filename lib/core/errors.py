@@ -25,6 +25,7 @@ from lib.core.output import protect_output
 __all__ = ["FINISHED", "ConfigError", "SandboxError", "UserError", "first_line"]
 
 INTERRUPTED = 130  # Ctrl-C, after a checkpoint if there is a run
+LOST_PROCESS = 8  # another process of this run has ended, and this one would wait for it forever
 TERMINATED = 143  # SIGTERM or SIGHUP, after a checkpoint
 END_SECONDS = 5.0  # time for threads left by a reward to end
 _codes: list[int] = []  # how a process of several ends
@@ -84,12 +85,6 @@ class Left(BaseException):
 
 class Overdue(BaseException):
     """User code exceeded its time limit; raised inside that code, past any `except Exception` of its own."""
-
-
-class LostProcess(UserError):
-    """Another process of this run has ended, and this one would wait for it forever."""
-
-    exit_code = 8
 
 
 class StorageError(UserError):
@@ -209,7 +204,7 @@ def run_script(main: Callable[[], int]) -> None:
         elif is_lost_process(error):
             advice = "what it said last may tell why; then start all of them again, with --resume"
             print(f"error: another process of this run has ended ({first_line(error)}): {advice}", file=sys.stderr)
-            code = LostProcess.exit_code
+            code = LOST_PROCESS
         else:
             raise
     finally:
