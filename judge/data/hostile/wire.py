@@ -1,10 +1,11 @@
-import fcntl, json, os, re, select, struct, sys, threading, time
+import fcntl, json, os, re, select, stat, struct, sys, threading, time
 
 def pipes(mode):
     found = []
     for fd in range(3, 256):
         try:
-            if fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE in (mode, os.O_RDWR):
+            mine = fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE in (mode, os.O_RDWR)
+            if mine and stat.S_ISFIFO(os.fstat(fd).st_mode):  # R3 as root may hold folders open, too
                 found.append(fd)
         except OSError:
             pass
