@@ -346,7 +346,7 @@ class _Stream:
             self._begin = start + path.stat().st_size
 
     def size(self) -> int:
-        return self._begin + self._lines.size()
+        return self._begin + self._lines.size() + sum(map(len, self._waiting))
 
     def close(self) -> None:
         self._lines.close()
@@ -379,6 +379,8 @@ class _Stream:
         return self._path.with_name(f"{self._path.stem}.{offset}.jsonl")
 
     def rewind(self, offset: int) -> None:
+        while self._waiting and offset < self.size():
+            self._waiting.pop()
         while older := [start for start, _ in _set_aside_of(self._path) if offset < self._begin > start]:
             self._lines.close()
             os.replace(self._name(older[-1]), self._path)  # what was set aside since is the file again,
@@ -389,7 +391,7 @@ class _Stream:
                 "%s: has bytes %d to %d, the checkpoint recorded %d: rows are missing from it",
                 self._path, self._begin, self.size(), offset,
             )  # fmt: skip
-        if offset <= self.size():
+        if offset <= self._begin + self._lines.size():
             self._lines.truncate(max(0, offset - self._begin))
 
     def _flush(self) -> None:

@@ -221,6 +221,26 @@ def test_disk_full_keeps_rows_whole_and_in_order(tmp_path, caplog):
     assert in_child(child) == 0
 
 
+def test_rows_that_wait_for_a_full_disk_are_rewound_like_others(tmp_path):
+    def child():
+        log = RunLog(tmp_path, resume=False)
+        _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, hard))
+        offsets = []
+        for step in range(60):
+            log.write("metrics", {"step": step})
+            offsets.append(log.offsets())
+        assert len(rows_of(tmp_path)) < 50
+        log.rewind(offsets[54])  # the last five wait
+        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+        log.write("metrics", {"step": 60})
+        assert [row["step"] for row in rows_of(tmp_path)] == [*range(55), 60]
+        log.rewind(offsets[50])  # was taken while rows waited that have been written since
+        assert [row["step"] for row in rows_of(tmp_path)] == [*range(51)]
+
+    assert in_child(child) == 0
+
+
 def test_short_writes_are_completed_and_failures_bounded(tmp_path, monkeypatch, caplog):
     real = os.write
     monkeypatch.setattr(os, "write", lambda descriptor, data: real(descriptor, data[:7]))
