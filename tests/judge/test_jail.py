@@ -488,7 +488,7 @@ umount2 pivot_root chroot unshare setns bpf io_uring_setup io_uring_enter io_uri
 memfd_create memfd_secret shmget shmat msgget semget mq_open name_to_handle_at open_by_handle_at creat inotify_init1
 fanotify_init fchdir setuid setgid setresuid setresgid setgroups setrlimit setpriority sched_setscheduler
 sched_setaffinity sched_setattr nice keyctl add_key request_key seccomp landlock_create_ruleset landlock_add_rule
-landlock_restrict_self timer_create pipe pipe2 sysinfo kill tgkill
+landlock_restrict_self timer_create pipe pipe2 sysinfo kill tgkill fadvise64
 reboot kexec_load init_module finit_module delete_module swapon sethostname settimeofday clock_settime adjtimex quotactl
 acct ioperm iopl modify_ldt personality tkill rt_sigqueueinfo rt_tgsigqueueinfo setpgid setsid vhangup syslog splice tee
 vmsplice sendfile copy_file_range fsopen fsmount move_mount open_tree signalfd4 capset sync syncfs wait4 waitid mbind
