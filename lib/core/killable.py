@@ -148,7 +148,10 @@ class _Helper:
                     raise ProcessKilled
                 from lib.core.errors import ConfigError  # here: run as a script, this file finds no lib yet
 
-                raise ConfigError(f"{self._package}: `python -I` cannot import it; install it into this environment")
+                raise ConfigError(
+                    f"{self._package}: `python -I` cannot import it; pip install -r requirements-web.txt, or what else "
+                    "has it, into this environment"
+                )
             _send(self._process.stdin, request)
             answer = self._receive()
             self.is_free = answer is not None

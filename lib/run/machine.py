@@ -52,9 +52,11 @@ def commit() -> dict[str, object]:
     """Returns the commit of this code, and whether tracked files differ from it; None for both outside git."""
     commands = (("rev-parse", "HEAD"), ("status", "--porcelain", "--untracked-files=no"))
     try:
-        head, status = (subprocess.run(["git", "-C", HERE, *words], capture_output=True, text=True, check=True)
+        head, status = (subprocess.run(["git", "-C", HERE, *words], capture_output=True, text=True)
                         for words in commands)  # fmt: skip
-    except (FileNotFoundError, subprocess.CalledProcessError):
+    except FileNotFoundError:
+        return {"commit": None, "is_changed": None}
+    if head.returncode:
         return {"commit": None, "is_changed": None}
     return {"commit": head.stdout.strip(), "is_changed": bool(status.stdout)}
 
