@@ -128,7 +128,7 @@ class Scoreboard:
 
     def state_dict(self) -> dict[str, Any]:
         """Returns every field."""
-        return dataclasses.asdict(self) | {"frontier": sorted(self.frontier)}
+        return vars(self) | {"frontier": sorted(self.frontier)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Sets every field."""

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from accelerate.utils import set_seed
@@ -15,7 +15,7 @@ from lib.core.children import Children
 from lib.core.clock import Clock
 from lib.core.config import Eval, command_after, dump
 from lib.core.console import ProgressPrinter, Screen, answered, attempts_of, format_trouble, with_best
-from lib.core.errors import ApiError, ConfigError, Left, NumericError, RewardError, SandboxError
+from lib.core.errors import ApiError, ConfigError, Left, NumericError, RewardError, SandboxError, StorageError
 from lib.core.interrupts import LAUNCHER_SECONDS, Interrupts
 from lib.rl.checks import CHECKS, EQUAL_REWARDS
 from lib.rl.credit import Credit
@@ -30,6 +30,7 @@ from lib.run.adapter_files import load_adapter
 from lib.run.checkpoint import PAST_POLICIES, Checkpoints, random_states, set_random_states
 from lib.run.directory import TRIAL, place_of
 from lib.run.distributed import collect, interrupted, make_accelerator, without_launcher
+from lib.run.manifest import is_whole
 from lib.run.model_card import trained_in, write_card
 from lib.run.outbox import Publisher
 from lib.run.runlog import STREAMS, RunLog, read_jsonl
@@ -41,8 +42,16 @@ Hook = Callable[[list[Any], Credit, dict[str, Any]], None]
 OVER = 3  # the stage of a run that is finished
 ENGINE_FOLDER = "engine"  # in the run directory; its log is next to it
 COMMAND_TICK = 0.1  # seconds between two looks at train.after_checkpoint
-FROM_OUTSIDE = (Left, RewardError, ApiError, SandboxError)  # ends a step while it samples, not while it learns
+FROM_OUTSIDE = (Left, RewardError, ApiError, SandboxError)  # what may end a step while it samples, not while it learns
 RESTORES = 3  # per stage; if the policy breaks at an eighth of its learning rate, the rate is not the cause
+
+
+class Moment(NamedTuple):
+    """The state between two steps, but for weights and what else sampling leaves alone."""
+
+    states: dict[str, bytes]  # of registered objects
+    drawn: dict[str, Any]  # of the global generators
+    offsets: dict[str, int]  # of the logs
 
 
 def score_of(evaluation: dict) -> float:
@@ -98,7 +107,7 @@ class Session:
         self._in_place = in_place
         self._last_texts: list[dict] = []  # the last rows of generations.jsonl
         self._is_evaluating = False
-        self._before: tuple[int, Any, Any, dict[str, int]] | None = None  # what `_save_before` needs
+        self._before: Moment | None = None  # of the step that is being sampled
         self.log: RunLog
         self.signals: Interrupts
         self.checkpoints: Checkpoints
@@ -166,10 +175,13 @@ class Session:
             try:
                 yield self
             except FROM_OUTSIDE as error:
-                if not self._is_evaluating:
-                    self._save_before()
+                is_saved = self._is_evaluating or self._save_before(error)
                 if isinstance(error, Left):
                     error.exit_code = self.signals.exit_code
+                    if not is_saved:
+                        self.screen.say(
+                            f"{self.where()} is left, since its reward does not answer; continue with --resume"
+                        )
                 if not isinstance(error, RewardError):
                     raise
                 rank = self.accelerator.process_index
@@ -196,22 +208,31 @@ class Session:
     def begin_sampling(self) -> None:
         """Begins a step: starts its clock, and remembers what sampling changes."""
         self.clock.start()
-        self._before = self.progress.step, self.checkpoints.states(), random_states(), self.log.offsets()
+        if self.accelerator.num_processes == 1:  # of several only one may fail, and the others would not save with it
+            self._before = Moment(self.checkpoints.states(), random_states(), self.log.offsets())
 
-    def _save_before(self) -> None:
-        """Saves the state from before a step that has not come to its update, so that no earlier one is lost.
+    def _save_before(self, error: BaseException) -> bool:
+        """Saves the state from before the step that an error has ended; False if the step has come to its update."""
+        before, folder = self._before, self.config.run_dir / self._here()
+        if before is None or not self.steps_done:
+            return False
+        if is_whole(folder):
+            self.screen.say(f"{self.where()} is left; continue with --resume, from {folder}")
+            return True
+        self.checkpoints.set_states(before.states)
+        set_random_states(before.drawn)
+        self.log.rewind(before.offsets)
+        self._leave_after(error, "before the next step")
+        return True
 
-        Of several processes only this one may have failed, and the others would not save with it.
-        """
-        is_sampling = self._before is not None and self._before[0] == self.progress.step
-        if not is_sampling or not self.steps_done or self.accelerator.num_processes > 1:
-            self.screen.say(f"{self.where()} is left; continue with --resume from the last checkpoint")
-            return
-        _, states, drawn, offsets = self._before
-        self.checkpoints.set_states(states)
-        set_random_states(drawn)
-        self.log.rewind(offsets)
-        self.leave("before the next step")
+    def _leave_after(self, error: BaseException, when: str) -> None:
+        """Leaves because of an error, which must not be lost where saving fails, too."""
+        try:
+            self.leave(when)
+        except (StorageError, NumericError) as trouble:
+            if isinstance(error, Left):  # nothing else is wrong
+                raise
+            self.screen.warn(str(trouble))
 
     @property
     def global_step(self) -> int:
@@ -292,7 +313,7 @@ class Session:
             self.log.rewind(before)
             self.progress.load_state_dict(progress)
             set_random_states(drawn)
-            self.leave("before this evaluation")
+            self._leave_after(error, "before this evaluation")
             raise
 
     def _evaluation(self, when: str, settings: Eval, how: dict[str, Any]) -> dict:
@@ -348,6 +369,7 @@ class Session:
         progress, is_scheduled = self.progress, self.config.generation.temperature_schedule is not None
         heat = dict.fromkeys(("sampling_temperature", "temperature"), self.policy.temperature) if is_scheduled else {}
         progress.step += 1
+        self._before = None
         self._begin_step()
         every = self.config.eval.every_steps
         if every and progress.step % every == 0 and not self._ends_stage():

@@ -60,7 +60,8 @@ from lib.run.runlog import RunLog, fsync_folder, megabytes, storage_errors, writ
 logger = logging.getLogger(__name__)
 
 BEST = "best"
-PAST_POLICIES = {"distill", "opponent"}  # registered objects that hold weights; sampling does not change them
+PAST_POLICIES = {"distill", "opponent"}
+# registered objects that hold weights; sampling changes at most which answers they keep, and it would get them again
 UNREADABLE = (
     pickle.UnpicklingError, SafetensorError, EOFError, RuntimeError, LookupError, TypeError, ValueError, AttributeError,
 )  # fmt: skip

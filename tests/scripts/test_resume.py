@@ -655,6 +655,19 @@ def test_a_reward_that_raises_loses_no_step_before(template, tmp_path):
         assert mine.rows(stream) == straight.rows(stream)
 
 
+def test_an_error_of_a_reward_counts_more_than_a_full_disk(template, tmp_path):
+    """It is reported, and may be corrected, although the steps before cannot be saved."""
+    config = CONFIG | {"train": CONFIG["train"] | {"checkpoint_every": 0, "keep_best": False}}
+    mine = moments.Run("train", template, tmp_path / "mine", config)
+    fault = 'setattr(__import__("shutil"), "disk_usage", lambda path: __import__("argparse").Namespace(free=1)) or p[9]'
+    (mine.folder / "my_reward.py").write_text(BROKEN.format(stream="metrics", rows=2, fault=fault))
+    said = mine.start(code=7)
+    assert "cannot be saved with" in said and "stage 1 step 2, evaluation: reward 'my_reward.odd" in said
+    assert (mine.dir / "traceback.log").exists()
+    (mine.folder / "my_reward.py").write_text(REWARD)
+    assert "resumed from runs/tiny/stage1/step_0" in mine.start("--resume")
+
+
 def test_a_reward_that_returns_no_number_is_told_and_fixed(mine):
     fault = "return [float('nan')] * len(predictions)"
     (mine.folder / "my_reward.py").write_text(BROKEN.format(stream="metrics", rows=1, fault=fault))
@@ -687,7 +700,7 @@ def test_a_reward_that_raised_may_be_rewritten(mine, straight):
     ("stream", "rows", "number", "code", "told"),
     part(
         [
-            ("metrics", 1, signal.SIGTERM, 143, "saved at stage 1 step 1, before the next step; continue with"),
+            ("metrics", 1, signal.SIGTERM, 143, "step 2 is left; continue with --resume, from runs/tiny/stage1/step_1"),
             ("evaluations", 1, signal.SIGINT, 130, "saved at stage 1 step 0, before this evaluation; continue with"),
         ],
         every=2,
