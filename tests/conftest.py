@@ -1,6 +1,7 @@
 """A tiny policy that is real in every part: a random Qwen3 of two layers, a character tokenizer, one LoRA adapter."""
 
 import copy
+import gc
 import math
 import os
 import signal
@@ -21,6 +22,7 @@ from lib.model.policy import Inputs, Policy
 from lib.model.scratch import build, build_tokenizer
 
 torch.set_num_threads(1)
+gc.disable()  # until the tests are collected: half of that would be the collector's
 # ignored where a shell has begun the tests in the background, which the scripts under test would inherit
 for interrupt in (signal.SIGINT, signal.SIGHUP):
     if signal.getsignal(interrupt) == signal.SIG_IGN:
@@ -80,6 +82,8 @@ def pytest_collection_finish():
     """What scripts are forked from begins its imports beside the first tests, where there are such scripts."""
     if "helpers.forks" in sys.modules:
         sys.modules["helpers.forks"].begin()
+    gc.freeze()  # a trainer has the collector walk everything
+    gc.enable()
 
 
 def inputs_of(rows, scored=None, pad=0, width=None):

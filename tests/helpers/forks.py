@@ -12,11 +12,6 @@ from multiprocessing import forkserver
 from pathlib import Path
 
 TESTS, ROOT = Path(__file__).parents[1:3]
-IMPORTED = [
-    "pytest", "collect_rollouts", "train", "rl_train_gspo_selfplay", "sft_train", "sweep", "helpers.server",
-    "helpers.faults", "lib.rl.task", "lib.rl.score", "lib.play.gspo", "lib.model.scratch", "lib.generators.native",
-    "lib.generators.openai", "peft", "datasets", "trl.trainer.sft_trainer",
-]  # fmt: skip
 CONTEXT = multiprocessing.get_context("forkserver")
 
 
@@ -25,7 +20,7 @@ def begin() -> None:
     before = dict(os.environ)
     folders = os.pathsep.join(map(str, (ROOT, TESTS)))
     os.environ.update(OMP_NUM_THREADS="1", PYTHONPATH=folders)
-    CONTEXT.set_forkserver_preload(IMPORTED)
+    CONTEXT.set_forkserver_preload(["helpers.warm"])
     forkserver.ensure_running()
     os.environ.clear()
     os.environ.update(before)
