@@ -354,10 +354,16 @@ def outside(monkeypatch):
         assert attack.things_of_this_machine(home) <= before
 
 
+def as_calls():
+    """The corpus, with every eighth of the objects that stand in for a value alone: a call compares no values."""
+    programs = [program for program in attacks() if len(program.source) <= LONGEST]
+    return [program for number, program in enumerate(programs) if program.kind != "computed" or number % 8 == 0]
+
+
 def test_no_hostile_program_of_the_corpus_gets_out_through_a_call(outside):
     """All that the sandbox is held to, as calls in training; the judge's next verdicts come from the same workers."""
     prompts = prompts_of(**{"tools.max_turns": 2, "model.max_seq_length": 2048 + 8000 + 3 * 24})
-    hostile = part([program for program in attacks() if len(program.source) <= LONGEST], 16)
+    hostile = part(as_calls(), 16)
     assert len({program.kind for program in hostile}) >= 15
     row = {"prompt": "Define `add(a, b)`.", "tests": ["assert add(1, 2) == 3", "assert add(2, 2) == 4"]}
     judge = judge_by("code_tests", list(row), None, answer_extractor="code")
