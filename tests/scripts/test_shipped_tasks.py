@@ -84,7 +84,8 @@ def test_solutions_pass_and_wrong_programs_do_not(sandbox, tmp_path):
 
 @pytest.mark.parametrize("cheat", CHEATS)
 def test_a_cheat_passes_nothing(cheat, sandbox):
-    tasks = part([task for task in TASKS if task.tests], every=5)
+    tasks = [task for task in TASKS if task.tests]
+    tasks = tasks[::5] if "at once" in cheat else part(tasks, every=5)  # such a one ends before any test is asked
     programs = [task.program(CHEATS[cheat].replace("NAME", task.callables[0])) for task in tasks]
     verdicts = sandbox.judge(programs)
     assert all(verdict.scored for verdict in verdicts)
