@@ -110,7 +110,8 @@ def test_killed_at_ten_moments(template, tmp_path, restored):
 @long
 def test_a_run_that_games_its_reward_is_taken_back_and_says_so_on_its_page(tmp_path):
     """As configs/sweep_gamed.yaml plants it: the true sum stands in a few malformed texts, which are paid too."""
-    sweep = ["--config", ROOT / "configs/sweep_gamed.yaml", "variants={restore: []}", "seeds=[203]", "threads=[1]"]
+    less = "variants={restore: [eval.max_examples=100, eval.step_examples=100, eval.greedy_too=false]}"
+    sweep = ["--config", ROOT / "configs/sweep_gamed.yaml", less, "seeds=[203]", "threads=[1]"]
     options = [sys.executable, ROOT / "sweep.py", *sweep, f"output_dir={tmp_path}"]
     subprocess.run(options, cwd=ROOT, check=True, capture_output=True, timeout=900)
     run = read_run(tmp_path / "sweep-gamed/restore/seed_203/score")
