@@ -2,6 +2,7 @@
 
 import asyncio
 import copy
+import functools
 import hashlib
 import json
 import os
@@ -20,6 +21,7 @@ from helpers.tiny import call, limits
 
 import evaluate
 from data.builders import write_rows
+from judge import parsing
 from lib.core import stats
 from lib.core.config import Eval, ScoreConfig, Server
 from lib.core.errors import ApiError, ConfigError
@@ -225,6 +227,14 @@ def simulated(model, seed, rows=150, judge=Judge, **columns):
     return attempts.card(attempts.run())
 
 
+@pytest.fixture
+def numbers_once(monkeypatch):
+    """Reads a number once: the seeds repeat a few hundred of them, a hundred thousand times."""
+    for name in ("quantity", "special_characters"):
+        monkeypatch.setattr(parsing, name, functools.cache(getattr(parsing, name)))
+
+
+@pytest.mark.usefixtures("numbers_once")
 @pytest.mark.parametrize("model", ANSWERS)
 def test_the_findings_hold_for_every_seed(model):
     for seed in range(fewer(100, plain=8)):
@@ -236,6 +246,7 @@ def test_a_column_called_task_splits_nothing_without_rewards_by_task():
     assert simulated(checks, 0, task=lambda n: [f"id {n}"])["conditions"] == simulated(checks, 0)["conditions"]
 
 
+@pytest.mark.usefixtures("numbers_once")
 def test_luck_is_rarely_taken_for_more():
     """Attempt 2 is a fresh draw, whatever it reads: of 40 cards at most 2 are expected to say anything, with Holm."""
     number = fewer(200, plain=40)
