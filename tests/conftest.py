@@ -48,9 +48,10 @@ WHOLE = os.environ.get("WHOLE", "") not in ("", "0")  # as .ci/run has it
 
 
 LONGEST = (  # test_*.py
-    "collect", "resume", "speedrun", "score", "sandbox", "sft_resume", "selfplay_runs", "openai", "sft", "decoder",
-    "vllm", "selfplay", "unsloth", "tool_loop", "sweep", "alarms", "best", "report_page", "report", "web", "parsing",
-    "scripts", "servers", "checkpoint", "merging", "reading", "shipped_tasks", "hub",
+    "resume", "alarms", "selfplay_runs", "shipped_tasks", "score", "sandbox", "collect", "sft_resume", "speedrun",
+    "served_evaluation", "openai", "selfplay", "sft", "vllm", "rush_hour", "tool_loop", "watch", "unsloth", "decoder",
+    "checkpoint", "sweep", "best", "report_page", "report", "web", "parsing", "scripts", "servers", "merging",
+    "reading", "hub",
 )  # fmt: skip
 
 long = pytest.mark.skipif(not WHOLE, reason="long: WHOLE=1 runs it, as .ci/run does")
