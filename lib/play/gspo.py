@@ -146,7 +146,7 @@ class GspoRun:
         With `resample_rounds`, draws further prompts for those whose answers all earn the same.
         """
         train, task = self.config.train, self.task
-        self.session.begin_sampling()
+        self.session.clock.start()
         sampling = replace(self.sampling, temperature=self.policy.temperature)
 
         def answer(drawn: list[Choice], first: int) -> list[Game]:

@@ -93,7 +93,7 @@ class ScoreRun:
         With `resample_rounds`, draws further prompts for those whose trees have no advantage.
         """
         task = self.task
-        self.session.begin_sampling()
+        self.session.clock.start()
         sampling = replace(self.sampling, temperature=self.policy.temperature)
 
         def grow(drawn: list[Choice], first: int) -> list[Group]:

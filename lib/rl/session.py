@@ -107,7 +107,7 @@ class Session:
         self._in_place = in_place
         self._last_texts: list[dict] = []  # the last rows of generations.jsonl
         self._is_evaluating = False
-        self._before: Moment | None = None  # of the step that is being sampled
+        self._before: Moment | None = None  # from before the step that is being sampled; None at the first of a start
         self.log: RunLog
         self.signals: Interrupts
         self.checkpoints: Checkpoints
@@ -205,16 +205,10 @@ class Session:
         stage, step = self.progress.stage, self.progress.step
         return f"stage {stage} step {step}, evaluation" if self._is_evaluating else f"stage {stage} step {step + 1}"
 
-    def begin_sampling(self) -> None:
-        """Begins a step: starts its clock, and remembers what sampling changes."""
-        self.clock.start()
-        if self.accelerator.num_processes == 1:  # of several only one may fail, and the others would not save with it
-            self._before = Moment(self.checkpoints.states(), random_states(), self.log.offsets())
-
     def _save_before(self, error: BaseException) -> bool:
         """Saves the state from before the step that an error has ended; False if the step has come to its update."""
         before, folder = self._before, self.config.run_dir / self._here()
-        if before is None or not self.steps_done:
+        if before is None:
             return False
         if is_whole(folder):
             self.screen.say(f"{self.where()} is left; continue with --resume, from {folder}")
@@ -470,7 +464,10 @@ class Session:
         self.handle_alarms(self.watch.step(row))
 
     def when_due(self) -> None:
-        """Evaluates and saves between two steps if `eval.every_steps` or `checkpoint_every` says so, and new bests."""
+        """Evaluates and saves between two steps if `eval.every_steps` or `checkpoint_every` says so, and new bests.
+
+        Then remembers what the sampling of the next step will change.
+        """
         if self._ends_stage():
             return
         if self.progress.due:
@@ -478,6 +475,8 @@ class Session:
         every = self.config.train.checkpoint_every
         if self.checkpoints.best_of(self.progress.stage) == self._here() or (every and self.progress.step % every == 0):
             self.save()
+        if self.accelerator.num_processes == 1:  # of several only one may fail, and the others would not save with it
+            self._before = Moment(self.checkpoints.states(), random_states(), self.log.offsets())
 
     def finish(self, when: str) -> None:
         """Ends a stage: evaluates, saves a checkpoint from which the next starts, and the adapter in `stage<N>/`.
