@@ -49,7 +49,7 @@ RESTORES = 3  # per stage; if the policy breaks at an eighth of its learning rat
 class Moment(NamedTuple):
     """The state between two steps, but for weights and what else sampling leaves alone."""
 
-    states: dict[str, bytes]  # of registered objects
+    states: dict[str, Any]  # of registered objects
     drawn: dict[str, Any]  # of the global generators
     offsets: dict[str, int]  # of the logs
 

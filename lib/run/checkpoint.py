@@ -133,15 +133,15 @@ class Checkpoints:
         """
         self._objects.update(objects)
 
-    def states(self) -> dict[str, bytes]:
-        """Returns the states of the registered objects but PAST_POLICIES, for `set_states`."""
-        small = self._objects.keys() - PAST_POLICIES
-        return {name: pickle.dumps(_state_of(self._objects[name])) for name in small}
+    def states(self) -> dict[str, Any]:
+        """Returns the states of the registered objects but PAST_POLICIES, for `set_states`: tensors, or pickled."""
+        states = {name: _state_of(self._objects[name]) for name in self._objects.keys() - PAST_POLICIES}
+        return {name: state if torch.is_tensor(state) else pickle.dumps(state) for name, state in states.items()}
 
-    def set_states(self, states: Mapping[str, bytes]) -> None:
+    def set_states(self, states: Mapping[str, Any]) -> None:
         """Gives the registered objects their states of an earlier moment of this process."""
         for name, state in states.items():
-            _restore(self._objects[name], pickle.loads(state))
+            _restore(self._objects[name], state if torch.is_tensor(state) else pickle.loads(state))
 
     def consider(self, stage: int, folder: str, score: float) -> None:
         """Marks `folder` as the best of a stage if no earlier score is as high; the caller then saves it there."""
