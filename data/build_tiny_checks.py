@@ -10,7 +10,7 @@ Giving the answer is a search over ten pairs, checking it one addition.
 `sft.jsonl` has right answers only: first `--lessons` chats of one answer, then `--chats` in which the user asks for a
 correction and the right answer stands again. So no chat shows a wrong answer, a check or a correction. They teach to
 repeat, though. With `--illegible 1` random letters stand where the first answer would, in all of these chats, and are
-not trained: nothing can be repeated, and the second answer is given anew.
+not trained: nothing can be repeated, and the model solves the question again.
 `train.jsonl` and `test.jsonl` have questions to learn from. No question stands twice.
 """
 

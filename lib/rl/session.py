@@ -27,7 +27,7 @@ from lib.rl.task import Task
 from lib.rl.watch import COLLAPSE, Alarm, Watch
 from lib.run import fingerprints
 from lib.run.adapter_files import load_adapter
-from lib.run.checkpoint import PAST_POLICIES, Checkpoints, random_states, set_random_states
+from lib.run.checkpoint import Checkpoints, random_states, set_random_states
 from lib.run.directory import TRIAL, place_of
 from lib.run.distributed import collect, interrupted, make_accelerator, without_launcher
 from lib.run.manifest import is_whole
@@ -42,6 +42,7 @@ Hook = Callable[[list[Any], Credit, dict[str, Any]], None]
 OVER = 3  # the stage of a run that is finished
 ENGINE_FOLDER = "engine"  # in the run directory; its log is next to it
 COMMAND_TICK = 0.1  # seconds between two looks at train.after_checkpoint
+SAMPLED = ("sampler", "sampling", "scoreboard")  # the states of a run that sampling changes
 FROM_OUTSIDE = (Left, RewardError, ApiError, SandboxError)  # what may end a step while it samples, not while it learns
 RESTORES = 3  # per stage; if the policy breaks at an eighth of its learning rate, the rate is not the cause
 
@@ -49,7 +50,7 @@ RESTORES = 3  # per stage; if the policy breaks at an eighth of its learning rat
 class Moment(NamedTuple):
     """The state between two steps, but for weights and what else sampling leaves alone."""
 
-    states: dict[str, Any]  # of registered objects
+    states: dict[str, Any]  # by the names of SAMPLED
     drawn: dict[str, Any]  # of the global generators
     offsets: dict[str, int]  # of the logs
 
@@ -476,7 +477,7 @@ class Session:
         if self.checkpoints.best_of(self.progress.stage) == self._here() or (every and self.progress.step % every == 0):
             self.save()
         if self.accelerator.num_processes == 1:  # of several only one may fail, and the others would not save with it
-            self._before = Moment(self.checkpoints.states(), random_states(), self.log.offsets())
+            self._before = Moment(self.checkpoints.states(SAMPLED), random_states(), self.log.offsets())
 
     def finish(self, when: str) -> None:
         """Ends a stage: evaluates, saves a checkpoint from which the next starts, and the adapter in `stage<N>/`.
@@ -522,7 +523,7 @@ class Session:
                 f"best checkpoint, and it broke again at {progress.rate_factor:g} of its learning rate; look at the "
                 f"reward and at the texts in generations.jsonl; the best is {self.config.run_dir / folder}"
             )
-        self.checkpoints.load_weights(self.config.run_dir / folder, also=PAST_POLICIES)
+        self.checkpoints.load_weights(self.config.run_dir / folder, also=("distill", "opponent"))
         progress.rate_factor /= 2
         where = {"stage": progress.stage, "step": progress.step, "restored_from": folder}
         progress.restores.append(where | {"rate_factor": progress.rate_factor})

@@ -60,8 +60,6 @@ from lib.run.runlog import RunLog, fsync_folder, megabytes, storage_errors, writ
 logger = logging.getLogger(__name__)
 
 BEST = "best"
-PAST_POLICIES = {"distill", "opponent"}
-# registered objects that hold weights; sampling changes at most which answers they keep, and it would get them again
 UNREADABLE = (
     pickle.UnpicklingError, SafetensorError, EOFError, RuntimeError, LookupError, TypeError, ValueError, AttributeError,
 )  # fmt: skip
@@ -133,9 +131,9 @@ class Checkpoints:
         """
         self._objects.update(objects)
 
-    def states(self) -> dict[str, Any]:
-        """Returns the states of the registered objects but PAST_POLICIES, for `set_states`: tensors, or pickled."""
-        states = {name: _state_of(self._objects[name]) for name in self._objects.keys() - PAST_POLICIES}
+    def states(self, names: Collection[str]) -> dict[str, Any]:
+        """Returns the states of the registered objects among `names`, for `set_states`: tensors, or pickled."""
+        states = {name: _state_of(self._objects[name]) for name in names if name in self._objects}
         return {name: state if torch.is_tensor(state) else pickle.dumps(state) for name, state in states.items()}
 
     def set_states(self, states: Mapping[str, Any]) -> None:

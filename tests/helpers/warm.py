@@ -1,4 +1,4 @@
-"""What scripts are forked from: a process that has imported everything and computed what each would compute again."""
+"""The process from which the tests fork scripts: it has imported their modules and done the work that they share."""
 
 import gc
 import importlib
