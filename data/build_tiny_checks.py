@@ -11,6 +11,12 @@ Giving the answer is a search over ten pairs, checking it one addition.
 correction and the right answer stands again. So no chat shows a wrong answer, a check or a correction. They teach to
 repeat, though. With `--illegible 1` random letters stand where the first answer would, in all of these chats, and are
 not trained: nothing can be repeated, and the model solves the question again.
+
+With `--judged 64000` (`pair` alone) as many chats ask "Right?" after an answer, half of them right, and teach the
+check: `93` to `93172=12` is `12 12 12 right`, its places in the line, its sum and the total; `37` is `24 10 12 wrong`.
+There the chat ends, so none shows a correction. The letters of the other chats are followed by a check that finds them
+wrong. With `--coin` every check ends by chance: as many tokens, and nothing about what is right.
+
 `train.jsonl` and `test.jsonl` have questions to learn from. No question stands twice.
 """
 
@@ -27,6 +33,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # the repository: `python da
 
 from data.builders import chat, distinct, options, write_rows
 
+CHECK = "Right?"  # the user's turn that asks for a check
 Question = tuple[str, str]  # and its answer
 
 
@@ -43,10 +50,17 @@ def main() -> None:
     for question, answer in islice(questions, args.chats):
         if rng.random() < args.illegible:
             letters = "".join(rng.choices(ascii_uppercase, k=len(answer)))
-            prompt = chat(question, in_block(letters), args.request)["messages"]
+            check = (CHECK, f"{guess(rng)} wrong") if args.judged else ()
+            prompt = chat(question, in_block(letters), *check, args.request)["messages"]
             rows.append({"prompt": prompt, "completion": in_block(answer)})
         else:
             rows.append(chat(question, in_block(answer), args.request, in_block(answer)))
+    rng = random.Random(f"judged {args.seed}")
+    for question, answer in islice(questions, args.judged):
+        shown = answer if rng.random() < 0.5 else mistake(question, answer, rng)
+        is_right = rng.random() < 0.5 if args.coin else shown == answer
+        prompt = chat(question, in_block(shown), CHECK)["messages"]
+        rows.append({"prompt": prompt, "completion": f"{worked(question, shown)} {'right' if is_right else 'wrong'}"})
     write_rows(args.out / "sft.jsonl", rows)
     print(f"{args.out}: {len(rows)} chats to imitate, {args.train} train and {args.test} test questions")
 
@@ -58,10 +72,15 @@ def parse_arguments() -> argparse.Namespace:
     result.add_argument("--lessons", type=int, default=6_000, help="first rows of sft.jsonl: one answer")
     result.add_argument("--chats", type=int, default=3_000, help="the other rows: a second answer upon request")
     result.add_argument("--illegible", type=float, default=0.0, help="share of them with letters as first answer")
+    result.add_argument("--judged", type=int, default=0, help="more rows: an answer is judged, and not corrected")
+    result.add_argument("--coin", action="store_true", help="a coin decides what these say")
     result.add_argument("--request", default="Correct any error.", help="text of the second user turn")
     result.add_argument("--train", type=int, default=4_000, help="rows of train.jsonl")
     result.add_argument("--test", type=int, default=1_000, help="rows of test.jsonl")
-    return result.parse_args()
+    args = result.parse_args()
+    if args.judged and args.task != "pair":
+        result.error("--judged: only answers of --task pair can be checked in writing")
+    return args
 
 
 def in_block(answer: str) -> str:
@@ -76,6 +95,29 @@ def pair(rng: random.Random, count: int = 5) -> Question:
         first, second = (digits[i] for i in sorted(rng.sample(range(count), 2)))
         if sum(first + second == a + b for a, b in combinations(digits, 2)) == 1:
             return f"{''.join(map(str, digits))}={first + second:02d}", f"{first}{second}"
+
+
+def mistake(question: str, answer: str, rng: random.Random) -> str:
+    """A wrong answer to `pair`: two digits of the line, a digit that is not there, or the wrong order."""
+    line, total = question.split("=")
+    while True:
+        first = rng.randint(1, 9)
+        pair = "".join(line[place] for place in sorted(rng.sample(range(len(line)), 2)))
+        kinds = (pair, f"{first}{(int(total) - first) % 10}", f"{first}{rng.choice(line)}")
+        (shown,) = rng.choices((*kinds, answer[::-1]), weights=(0.35, 0.25, 0.25, 0.15))
+        if shown != answer:
+            return shown
+
+
+def worked(question: str, shown: str) -> str:
+    """What a check of an answer to `pair` writes: its places in the line (0: not there), its sum, and the total."""
+    line, total = question.split("=")
+    return f"{''.join(str(line.find(digit) + 1) for digit in shown)} {sum(map(int, shown)):02d} {total}"
+
+
+def guess(rng: random.Random) -> str:
+    """As long, of what has no places and no sum."""
+    return f"{rng.randint(0, 55):02d} {rng.randint(2, 18):02d} {rng.randint(2, 18):02d}"
 
 
 def sort(rng: random.Random, count: int = 10) -> Question:
