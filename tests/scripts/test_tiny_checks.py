@@ -51,6 +51,29 @@ def test_an_illegible_answer_is_letters_and_not_trained(task, tmp_path):
         assert re.fullmatch(f"<answer>[A-Z]{{{len(answer)}}}</answer>", letters)
 
 
+@pytest.mark.parametrize("coin", [False, True])
+def test_a_judged_answer_is_not_corrected(coin, tmp_path):
+    sizes = ("--lessons", 3, "--chats", 20, "--illegible", 1, "--judged", 400, "--train", 30, "--test", 20)
+    call(builder, "--task", "pair", "--out", tmp_path, *sizes, *(["--coin"] if coin else []))
+    chats = [as_chat(row, "a row") for row in rows_in(tmp_path / "sft.jsonl")][3:]
+    for chat in chats[:20]:
+        _, letters, _, check, *_ = [message["content"] for message in chat.messages]
+        assert chat.turns == [5] and re.fullmatch("<answer>[A-Z]{2}</answer>", letters)
+        assert re.fullmatch(r"\d\d \d\d \d\d wrong", check)
+    agree = 0
+    for chat in chats[20:]:
+        question, block, request, check = [message["content"] for message in chat.messages]
+        line, total = question.split("=")
+        answer = block.removeprefix("<answer>").removesuffix("</answer>")
+        places, written, asked, word = check.split()
+        assert chat.turns == [3] and request == "Right?" and asked == total
+        assert places == "".join(str(line.find(digit) + 1) for digit in answer)
+        assert int(written) == int(answer[0]) + int(answer[1])
+        agree += (word == "right") == (right_answers("pair", question) == {answer})
+    assert 150 < agree < 250 if coin else agree == 400
+    assert 150 < sum(chat.messages[3]["content"].endswith("right") for chat in chats[20:]) < 250
+
+
 @pytest.mark.parametrize(("task", "question", "answer"), [
     ("pair", "93172=12", "93"), ("sort", "3141592653", "1123345569"), ("largest", "41 73 22 98 65 17", "98"),
 ])  # fmt: skip
