@@ -534,9 +534,9 @@ def test_a_program_cannot_swallow_a_failed_assert(names):
             def __enter__(self): return self
             def __exit__(self, *_): return True
     """
-    error = "with Guard() as guard:\n    raise ValueError\nassert guard.number == 1"
-    failure = "with Guard() as guard:\n    assert guard.number == 2\nassert guard.number == 1"
-    assert names(guard, error, failure, stateful=True) == ["pass", "wrong"]
+    blocks = ["raise ValueError", "assert guard.number == 2", "assert guard.size", "int('')\n    assert guard.number"]
+    tests = [f"with Guard() as guard:\n    {block}\nassert guard.number == 1" for block in blocks]
+    assert names(guard, *tests, stateful=True) == ["pass", "wrong", "exception", "exception"]
 
 
 @pytest.mark.parametrize("answer", ["0", "0.0", "self"])
