@@ -14,7 +14,7 @@ isolation    which rung of protection holds here, found by attempts
 pool         many workers, and the verdicts that are known already
 syntax       code of tests: its names, and what in it no program could be judged by
 forms        tests in the words of unittest and pytest, as plain asserts
-sources      Python source, read without running it: names, tests
+sources      a program with its tests, read in any of their forms
 corpus       hostile programs, right ones, and texts that play for the reward, with what is due to each
 benchmark    the corpus, judged by anybody's judge
 adapters     the sandbox as a reward of TRL, verl and verifiers, and as a metric of lm-eval

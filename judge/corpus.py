@@ -44,7 +44,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from judge.sources import defined_names
+from judge.syntax import DEFINITIONS
 from judge.worker import Program
 
 FOLDER = Path(__file__).with_name("data")
@@ -110,7 +110,7 @@ def _read(path: Path, kind: str) -> Iterator[Case]:
                 given[part].append(block.rstrip("\n"))
             stdio = tuple(zip(given["stdin"], given["stdout"], strict=True))
             read = {"stdio": stdio, "setup_code": "\n".join(given["setup"]), "timeout_s": LIMIT}
-            read["entry_points"] = defined_names(source)
+            read["entry_points"] = tuple(part.name for part in ast.parse(source).body if isinstance(part, DEFINITIONS))
             yield Case(kind, name, source, due, tuple(given["test"]), read | settings)
         elif "tests" in header:
             for test, (_, body) in _parts(include(header["tests"])).items():

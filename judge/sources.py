@@ -1,4 +1,4 @@
-"""Python source, read without running it: the names that it defines, and a program's tests in any of their forms.
+"""A program's tests in any of their forms, read without running them.
 
 Tests are one text, or a list of pieces; they are read as one module that runs from top to bottom. A test is a piece
 with an assert, in one text a statement with one, and everywhere a function `test_...`, a method of a TestCase and a
@@ -21,15 +21,6 @@ from judge.worker import Program
 
 _STANDING = (*DEFINITIONS, ast.Import, ast.ImportFrom)  # what runs nothing of the program
 _CONDITIONAL = (ast.If, ast.For, ast.While, ast.Try, ast.Match)
-
-
-def defined_names(source: str) -> tuple[str, ...]:
-    """Returns the names of functions and classes at the top level of Python source, () if it does not parse."""
-    try:
-        body = ast.parse(source).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ()
-    return tuple(node.name for node in body if isinstance(node, DEFINITIONS))
 
 
 def program_for(

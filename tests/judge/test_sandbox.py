@@ -33,7 +33,7 @@ from judge.isolation import check, try_rungs
 from judge.jail import kernel
 from judge.launch import RUNGS, WorkerLost, free_user, wall_factor, without_packages
 from judge.pool import Sandbox, cores
-from judge.sources import defined_names
+from judge.syntax import DEFINITIONS, tree_of
 from judge.worker import MOST_OUTPUT, VERDICTS, Program, Worker, _sendable
 from lib.core.errors import SandboxError
 
@@ -65,7 +65,8 @@ def why_not():
 
 def program(source, *tests, **settings):
     source = textwrap.dedent(source)
-    settings = {"entry_points": defined_names(source), "timeout_s": 10.0} | settings
+    defined = [node.name for node in getattr(tree_of(source), "body", ()) if isinstance(node, DEFINITIONS)]
+    settings = {"entry_points": tuple(defined), "timeout_s": 10.0} | settings
     return Program(source, tuple(map(textwrap.dedent, tests)), **settings)
 
 
