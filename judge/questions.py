@@ -16,7 +16,7 @@ from functools import partial
 
 from judge.pool import Sandbox
 from judge.tasks import CodeTask
-from judge.worker import Program
+from judge.worker import Program, lines_of
 
 _BATCH = 20  # rows that one process runs: most of a row's time is its start
 
@@ -38,7 +38,7 @@ def _asked(sandbox: Sandbox, pairs: list[tuple[CodeTask, CodeTask]]) -> list[tup
             task.setup_code,
             task.solution,
             [task.tests, public.tests],
-            [[_lines(case.stdin) for case in tests.stdio] for tests in (task, public)],
+            [["\n".join(lines_of(case.stdin)) for case in tests.stdio] for tests in (task, public)],
         )
         for task, public in pairs
     ]
@@ -52,10 +52,6 @@ def _asked(sandbox: Sandbox, pairs: list[tuple[CodeTask, CodeTask]]) -> list[tup
     if len(pairs) > 1:  # over a limit, or ended by a test
         return [result for pair in pairs for result in _asked(sandbox, [pair])]
     return [(sorted({*pairs[0][0].tests} & {*pairs[0][1].tests}), False)]
-
-
-def _lines(text: str) -> str:
-    return "\n".join(line.rstrip() for line in text.strip().splitlines())
 
 
 def plain(value, depth=0):

@@ -393,7 +393,7 @@ def _compared(run: ProgramRun, expected: str) -> CaseVerdict:
     if run.ending != "finished":
         error = run.stderr.strip().rpartition("\n")[2]
         return CaseVerdict(run.ending, shown(f"{run.ending}{': ' + error if error else ''}"[:300]))
-    got, wanted = _lines(run.stdout), _lines(expected)
+    got, wanted = lines_of(run.stdout), lines_of(expected)
     if got == wanted:
         return CaseVerdict("pass", "")
     number = next((i for i, (a, b) in enumerate(zip(got, wanted, strict=False)) if a != b), min(len(got), len(wanted)))
@@ -401,5 +401,6 @@ def _compared(run: ProgramRun, expected: str) -> CaseVerdict:
     return CaseVerdict("wrong", f"line {number + 1} of the output: got {there}, expected {here}")
 
 
-def _lines(text: str) -> list[str]:
+def lines_of(text: str) -> list[str]:
+    """Returns the lines of an output, by which two are compared."""
     return [line.rstrip() for line in text.rstrip().split("\n")]
