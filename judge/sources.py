@@ -248,9 +248,9 @@ def _names_of(statement: ast.stmt, text: str) -> Names:
     binds, now, later = names_of(text)
     now = now - {str(part.name) for part in ast.walk(statement) if isinstance(part, ast.ExceptHandler)}
     if isinstance(statement, ast.AugAssign):
-        now |= _names(statement.target)
+        now |= names_of(ast.unparse(statement.target)).now
     if isinstance(statement, ast.For):
-        now -= _names(statement.target)
+        now -= names_of(ast.unparse(statement.target)).now
     return Names(binds, now, later)
 
 
@@ -304,7 +304,3 @@ def _calls(node: ast.AST, functions: set[str]) -> bool:
     """True if code calls one of some functions, or hands one on to another function that may."""
     calls = [part for part in ast.walk(node) if isinstance(part, ast.Call) and isinstance(part.func, ast.Name)]
     return any(getattr(part, "id", "") in functions for call in calls for part in (call.func, *call.args))
-
-
-def _names(node: ast.AST) -> set[str]:
-    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from judge.jail.asserts import fails
+
 LONGEST_TEST = 100_000  # bytes
 LARGEST = 10**4300  # from which on Python writes no integer in digits, so no check could show or compare it
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -116,9 +118,9 @@ def problems_in(tree: ast.AST, names: set[str], bound: set[str], defined: Iterab
     new = [node for node in assigned if getattr(getattr(node.value, "func", None), "id", "") in made]
     instances = {target.id for node in new for target in node.targets if isinstance(target, ast.Name)}
     # `assert False` counts: it stands after a line that must raise
-    says_something = any(loaded_in(node) - vars(builtins).keys() or _is_false(node) for node in asserts)
+    says_something = any(loaded_in(node) - vars(builtins).keys() or fails(node) for node in asserts)
     guards = any(isinstance(node, ast.Try | ast.With) for node in nodes)
-    if asserts and not guards and all(map(_is_false, asserts)):
+    if asserts and not guards and all(map(fails, asserts)):
         yield asserts[0].lineno, "asserts only what must not be reached; let the test assert what must"
     for node in asserts:
         if isinstance(node.test, ast.Tuple) and node.test.elts:
@@ -156,10 +158,6 @@ def _problems_of_call(call: ast.Call, name: str, names: set[str], functions: set
             yield f"passes {what} to {name}; functions cannot cross the process boundary, so pass data"
     if name in ("copy", "deepcopy") and call.args and loaded_in(call.args[0]) & made:
         yield "copies an object of the candidate, which is not here; test the copies that it makes itself"
-
-
-def _is_false(node: ast.Assert) -> bool:
-    return isinstance(node.test, ast.Constant) and not node.test.value
 
 
 def _passed(call: ast.Call) -> Iterator[ast.AST]:

@@ -47,7 +47,7 @@ def noting(text: str, name: str) -> Code:
         asserts = sum(isinstance(node, ast.Assert) for node in tree.body)
         return Code(text, asserts, True, compile(tree, name, "exec", dont_inherit=True, optimize=0))
     nodes = list(ast.walk(tree))
-    asserts = [node for node in nodes if isinstance(node, ast.Assert) or _fails(node)]
+    asserts = [node for node in nodes if isinstance(node, ast.Assert) or fails(node)]
     raising = {node.body[-1] for node in nodes if _is_to_raise(node)}
     noted = _Noting(name, set(_expecting(nodes)), set(_ending(nodes)), raising).visit(tree)
     code = compile(ast.fix_missing_locations(noted), name, "exec", dont_inherit=True)
@@ -59,10 +59,10 @@ def _is_straight(node: ast.stmt) -> bool:
     return isinstance(node, _SIMPLE) and isinstance(getattr(node, "msg", None), ast.Constant | None)
 
 
-def _fails(node: ast.AST | None) -> bool:
+def fails(node: ast.AST | None) -> bool:
     """True if a statement is an assert that cannot hold, such as the line after a call that must raise."""
     if isinstance(node, _BLOCKS):
-        return any(map(_fails, node.body))
+        return any(map(fails, node.body))
     if isinstance(node, ast.Raise):
         kind = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
         return isinstance(kind, ast.Name) and kind.id == "AssertionError"
@@ -87,7 +87,7 @@ def _expecting(nodes: list[ast.AST]) -> Iterator[ast.stmt]:
             for statement, following in zip(block, [*block[1:], None], strict=False) if isinstance(block, list) else ():
                 if isinstance(statement, _TRIES):
                     leaves = all(isinstance(handler.body[-1], _LEAVES) for handler in statement.handlers)
-                    if any(map(_fails, (*statement.body, *statement.orelse))) or (_fails(following) and leaves):
+                    if any(map(fails, (*statement.body, *statement.orelse))) or (fails(following) and leaves):
                         yield statement
 
 
@@ -149,14 +149,14 @@ class _Noting(ast.NodeTransformer):
         self._name, self._expecting, self._ending, self._raising = name, expecting, ending, raising
 
     def visit_Assert(self, node: ast.Assert) -> list[ast.stmt]:
-        fails = _at(ast.Assign([ast.Name(_FAILS, ast.Store())], ast.UnaryOp(ast.Not(), node.test)), node)
+        failing = _at(ast.Assign([ast.Name(_FAILS, ast.Store())], ast.UnaryOp(ast.Not(), node.test)), node)
         failed = [self._note(FAILED, node), ast.Assert(ast.Constant(False), node.msg)]
         branch = _at(ast.If(_load(_FAILS), failed, []), node)
         what = EXPECTED if node in self._raising else ENDED if node in self._ending else RAISED
-        return [self._guarded([fails], what), branch, self._note(HELD, node)]
+        return [self._guarded([failing], what), branch, self._note(HELD, node)]
 
     def visit_Raise(self, node: ast.Raise) -> list[ast.stmt]:
-        return [self._note(FAILED, node), node] if _fails(node) else [node]
+        return [self._note(FAILED, node), node] if fails(node) else [node]
 
     def visit_Try(self, node: ast.Try) -> ast.Try:
         looking = [handler for handler in node.handlers if _looks(handler)]
@@ -184,7 +184,7 @@ class _Noting(ast.NodeTransformer):
 
     def _block(self, block: list[ast.stmt], what: str) -> list[ast.stmt]:
         """Returns the statements of a block, guarded up to its last assert that can hold."""
-        awaited = [index for index, part in enumerate(block, start=1) if _asserts(part) and not _fails(part)]
+        awaited = [index for index, part in enumerate(block, start=1) if _asserts(part) and not fails(part)]
         end = max(awaited, default=0)
         before, after = self._visited(block[:end]), self._visited(block[end:])
         return [self._guarded(before, what), *after] if before else after
