@@ -315,8 +315,9 @@ open:2:- openat:257:56 clone:56:220 prlimit64:302:261 fcntl:72:25 ioctl:16:29 pr
 _ABSENT = "clone3:435:435 openat2:437:437"  # libraries fall back to the older call
 
 _ARCHITECTURES = {"x86_64": (1, 0xC000003E), "aarch64": (2, 0xC00000B7)}  # column of numbers, AUDIT_ARCH
-_ALLOW, _KILL_PROCESS = 0x7FFF0000, 0x80000000
 _LOAD, _AND, _JUMP_IF_EQUAL, _RETURN = 0x20, 0x54, 0x15, 0x06
+_ALLOW, _KILL_PROCESS = (_RETURN, 0, 0, 0x7FFF0000), (_RETURN, 0, 0, 0x80000000)
+_REFUSE, _UNKNOWN = ((_RETURN, 0, 0, 0x00050000 | number) for number in (errno.EPERM, errno.ENOSYS))
 
 _O_ACCMODE, _O_TRUNC = 3, 0o1000
 _CLONE_THREAD, _CLONE_NAMESPACES = 0x10000, 0x7E020080
@@ -360,31 +361,23 @@ def seccomp_filter(machine: str = _MACHINE) -> bytes:
         rows = [entry.split(":") for entry in table.split()]
         return {row[0]: int(row[column]) for row in rows if row[column] != "-"}
 
-    actions = {number: [_returned(_ALLOW)] for number in numbers(_ALLOWED).values()}
+    actions = {number: [_ALLOW] for number in numbers(_ALLOWED).values()}
     for name, number in numbers(_CONDITIONAL).items():
         actions[number] = _alternatives(_RULES[name])
     for number in numbers(_ABSENT).values():
-        actions[number] = [_returned(_error(errno.ENOSYS))]
-    program = [(_LOAD, 0, 0, 4), (_JUMP_IF_EQUAL, 1, 0, architecture), _returned(_KILL_PROCESS), (_LOAD, 0, 0, 0)]
+        actions[number] = [_UNKNOWN]
+    program = [(_LOAD, 0, 0, 4), (_JUMP_IF_EQUAL, 1, 0, architecture), _KILL_PROCESS, (_LOAD, 0, 0, 0)]
     for number, action in actions.items():
         program += [(_JUMP_IF_EQUAL, 0, len(action), number), *action]
-    program.append(_returned(_error(errno.EPERM)))
+    program.append(_REFUSE)
     return b"".join(struct.pack("<HBBI", *instruction) for instruction in program)
-
-
-def _returned(action: int) -> Instruction:
-    return _RETURN, 0, 0, action
-
-
-def _error(number: int) -> int:
-    return 0x00050000 | number
 
 
 def _alternatives(alternatives: list[list[_Condition]]) -> list[Instruction]:
     """Returns code that allows a call if one alternative holds fully, else EPERM; built backwards: jumps go forward."""
-    program = [_returned(_error(errno.EPERM))]
+    program = [_REFUSE]
     for conditions in reversed(alternatives):
-        block = [_returned(_ALLOW)]
+        block = [_ALLOW]
         for offset, mask, value, equal in reversed(conditions):
             past = len(block)
             jump = (_JUMP_IF_EQUAL, 0, past, value) if equal else (_JUMP_IF_EQUAL, past, 0, value)
@@ -393,17 +386,10 @@ def _alternatives(alternatives: list[list[_Condition]]) -> list[Instruction]:
     return program
 
 
-class SeccompFilter:
-    """A filter of `seccomp_filter` in the form in which the kernel takes it, for all children of a process."""
-
-    def __init__(self, program: bytes):
-        self._program = ctypes.create_string_buffer(program, len(program))
-        # struct sock_fprog: a count of instructions, padding, their address
-        header = struct.pack("@HP", len(program) // 8, ctypes.addressof(self._program))
-        self._header = ctypes.create_string_buffer(header)
-        self._address = ctypes.addressof(self._header)
-
-    def enter(self) -> None:
-        """Installs it in this process. Raises OSError."""
-        _prctl(_PR_SET_NO_NEW_PRIVS, 1)
-        _prctl(_PR_SET_SECCOMP, 2, self._address)
+def enter_seccomp(program: bytes) -> None:
+    """Restricts this process by a filter of `seccomp_filter`. Raises OSError."""
+    code = ctypes.create_string_buffer(program, len(program))
+    # struct sock_fprog: a count of instructions, padding, their address
+    header = ctypes.create_string_buffer(struct.pack("@HP", len(program) // 8, ctypes.addressof(code)))
+    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+    _prctl(_PR_SET_SECCOMP, 2, ctypes.addressof(header))

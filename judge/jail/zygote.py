@@ -67,7 +67,7 @@ class Zygote:
         if settings["seccomp"]:
             self._ruleset = kernel.landlock_ruleset(settings["readable"], settings["listed"])
             self._kept.append(self._ruleset)
-            self._filter = kernel.SeccompFilter(kernel.seccomp_filter())
+            self._filter = kernel.seccomp_filter()
         self._user = settings["user"]
         self._drops_user, self.bounds_threads = kernel.tried_as(self._user)
         os.chdir("/")
@@ -162,7 +162,7 @@ class Zygote:
         if self._filter is not None:
             kernel.enter_landlock(self._ruleset)
             os.close(self._ruleset)
-            self._filter.enter()
+            kernel.enter_seccomp(self._filter)
 
     def _watch(self, children: "dict[str, Child]", limit: float, begun: int) -> dict:
         """Waits for the children, kills the overdue and reports. Time counts from when the pipe `begun` is closed."""
