@@ -323,8 +323,6 @@ class _Calls:
             return self._kept[content]
         if tag == "name":
             return self._namespace.get(content)
-        if tag != "iterator":
-            return content
         items, number = content
         if number is None:
             return iter(items)

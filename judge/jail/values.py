@@ -22,7 +22,7 @@ _OPERATORS = (
 )  # fmt: skip
 _UNARY = ("neg", "pos", "abs", "invert", "int", "float", "complex", "index", "round", "trunc", "floor", "ceil")
 _WORDS = ("len", "getitem", "str", "repr", "format", "iter", "next", "reversed", "bool")  # as of a value
-_USES = ("call", "setitem", "delitem", "delattr", "enter", "aenter", "aexit", "aiter", "anext")
+_USES = ("call", "setitem", "delitem", "setattr", "delattr", "enter", "aenter", "aexit", "aiter", "anext")
 
 
 def is_changeable(value: Any) -> bool:
@@ -159,12 +159,6 @@ class RemoteName(type):
     def __setattr__(cls, name: str, value: Any) -> None:
         _ask(cls, "set", name, (value,))
 
-    def __iter__(cls) -> Iterator:
-        return _ask(cls, "operate", "__iter__")
-
-    def __getitem__(cls, key: Any) -> Any:
-        return _ask(cls, "operate", "__getitem__", (key,))
-
     def __instancecheck__(cls, value: Any) -> bool:
         if type(value) is RemoteObject:
             return _ask(cls, "instance", "", (value,)) is True
@@ -208,9 +202,6 @@ class RemoteObject:
         if of_values:
             _refuse_computed(self, f"its {name}")
         return _attribute(self, name, of_values and self.__kind__ != MADE)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        _ask(self, "set", name, (value,))
 
     def __contains__(self, item: Any) -> bool:
         if self.__kind__ == MADE:
@@ -355,11 +346,12 @@ def _word(thing: RemoteObject, name: str, args: tuple) -> Any:
     return _ask(thing, "operate", name, args)
 
 
-def _delegate(names: Any, how: Callable[[RemoteObject, str, tuple], Any]) -> None:
+def _delegate(names: Any, how: Callable[[Any, str, tuple], Any], kind: type = RemoteObject) -> None:
     for name in names:
-        setattr(RemoteObject, name, lambda self, *args, name=name: how(self, name, args))
+        setattr(kind, name, lambda self, *args, name=name: how(self, name, args))
 
 
+_delegate(["__iter__", "__getitem__"], lambda cls, name, args: _ask(cls, "operate", name, args), RemoteName)
 _delegate([f"__{name}__" for name in _WORDS], _word)
 _delegate([f"__{name}__" for name in ("eq", "ne", "lt", "le", "gt", "ge")], _compare)
 _delegate([f"__{name}__" for name in _USES], _use)
