@@ -20,10 +20,6 @@ from typing import NamedTuple
 from judge.jail import wire, zygote
 from judge.launch import ENVIRONMENT, Rung, WorkerLost, command_of, free_user, settings_of, wall_factor
 
-VERDICTS = (
-    "pass", "wrong", "exception", "load_error", "exited", "died", "timeout", "memory", "output_limit", "opaque",
-    "protocol", "unsupported_test", "infra_error",
-)  # fmt: skip
 MOST_OUTPUT = 64 << 10  # bytes of a script's standard output, unless more is expected
 MOST_ERRORS = 16 << 20  # bytes of its standard error that are read; MOST_OUTPUT of them are shown
 LARGEST_ANSWER = 4 << 20  # bytes, of an examiner
@@ -50,7 +46,7 @@ class Program:
 class CaseVerdict(NamedTuple):
     """The verdict on one test, and a line for people."""
 
-    verdict: str
+    verdict: str  # judge/__main__.py lists them
     detail: str
 
 

@@ -122,7 +122,7 @@ class Failure(NamedTuple):
     """A public test that a program failed."""
 
     test: str  # with its input and what is expected
-    verdict: str  # one of VERDICTS in judge/worker.py
+    verdict: str  # judge/__main__.py lists them
     why: str
 
 
