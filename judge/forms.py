@@ -11,9 +11,9 @@ not what the tests mean by it.
 """
 
 import ast
-import importlib.util
 import sys
 from collections.abc import Iterator, Sequence
+from importlib.machinery import PathFinder
 from typing import Any
 
 from judge.errors import ConfigError
@@ -231,8 +231,4 @@ def _top(module: str) -> str:
 
 def _is_other(top: str) -> bool:
     """True if a package of this name is installed here: it is no program to be judged."""
-    try:
-        spec = importlib.util.find_spec(top)
-    except (ImportError, ValueError):
-        return False
-    return "-packages" in str(spec and spec.origin)
+    return "-packages" in str(PathFinder.find_spec(top))
