@@ -87,6 +87,7 @@ class ProgramRun:
     rung: str
     seconds: float = 0.0
     memory_bytes: int = 0
+    crowd: bool = False  # ended for its many threads
 
 
 def shown(text: str) -> str:
@@ -132,17 +133,23 @@ class Worker:
 
     def judge(self, program: Program) -> ProgramVerdict:
         """Returns the verdict on a program. Raises WorkerLost."""
+        if program.stdio:
+            return self._judge_scripts(program)
         source, mistake = _sendable(program.source)
-        if mistake:
-            return self._same("load_error", mistake, program)
-        return self._judge_scripts(program, source) if program.stdio else self._judge_tests(program, source)
+        return self._same("load_error", mistake, program) if mistake else self._judge_tests(program, source)
 
     def run(self, program: Program, stdin: str = "", most_output: int = MOST_OUTPUT) -> ProgramRun:
         """Runs a program as a script; `most_output`: bytes of standard output. Raises WorkerLost."""
         source, mistake = _sendable(program.source)
         if mistake:
             return ProgramRun("load_error", "", mistake, self.rung.name)
-        return self._run_script(program, source, stdin, most_output)[0]
+        file = self._files.holding(stdin.encode("utf-8", "replace"))
+        streams = [(self._files.pipe(0), most_output), (self._files.pipe(1), MOST_ERRORS)]
+        report, (stdout, stderr) = self._exchange(_job("script", program), [source], streams, [file])
+        ending = "output_limit" if len(stdout) > most_output else _ending(report, stderr, program)
+        output, errors = (text.decode("utf-8", "replace") for text in (stdout[:most_output], stderr[:MOST_OUTPUT]))
+        measured = report["seconds"], report["memory"], report["crowd"]
+        return ProgramRun(ending, output, errors, self.rung.name, *measured)
 
     def is_healthy(self) -> bool:
         """True if a correct program is judged correct."""
@@ -188,27 +195,18 @@ class Worker:
         starved = failed and self.shares_threads and not crowd and bool(_THREADS.search(texts))
         return ProgramVerdict(tuple(tests), self.rung.name, seconds, memory, starved)
 
-    def _judge_scripts(self, program: Program, source: bytes) -> ProgramVerdict:
+    def _judge_scripts(self, program: Program) -> ProgramVerdict:
         verdicts: list[CaseVerdict] = []
         seconds, memory, lost = 0.0, 0, None
         for stdin, expected in program.stdio:
             if lost is None:
                 most = max(MOST_OUTPUT, 8 * len(expected))
-                shorter = replace(program, timeout_s=program.timeout_s - seconds)
-                run, report = self._run_script(shorter, source, stdin, most)
+                run = self.run(replace(program, timeout_s=program.timeout_s - seconds), stdin, most)
                 seconds, memory = seconds + run.seconds, max(memory, run.memory_bytes)
                 verdict = _compared(run, expected)
                 lost = verdict if run.ending in ("timeout", "load_error") else None
             verdicts.append(verdict)
-        return self._judged(verdicts, program, seconds, memory, report["crowd"])
-
-    def _run_script(self, program: Program, source: bytes, stdin: str, most_output: int) -> tuple[ProgramRun, dict]:
-        file = self._files.holding(stdin.encode("utf-8", "replace"))
-        streams = [(self._files.pipe(0), most_output), (self._files.pipe(1), MOST_ERRORS)]
-        report, (stdout, stderr) = self._exchange(_job("script", program), [source], streams, [file])
-        ending = "output_limit" if len(stdout) > most_output else _ending(report, stderr, program)
-        output, errors = (text.decode("utf-8", "replace") for text in (stdout[:most_output], stderr[:MOST_OUTPUT]))
-        return ProgramRun(ending, output, errors, self.rung.name, report["seconds"], report["memory"]), report
+        return self._judged(verdicts, program, seconds, memory, run.crowd)
 
     def _same(self, verdict: str, detail: str, program: Program) -> ProgramVerdict:
         return ProgramVerdict((CaseVerdict(verdict, detail),) * len(program.stdio or program.tests), self.rung.name)
