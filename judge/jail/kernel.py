@@ -98,12 +98,10 @@ def become(user: int) -> None:
 
 
 def has_capabilities(numbers: Iterable[int]) -> bool:
-    """True if this process has all these Linux capabilities."""
-    try:
-        with open("/proc/self/status") as file:
-            effective = next(int(line.split()[1], 16) for line in file if line.startswith("CapEff:"))
-    except (OSError, StopIteration):
-        return False
+    """True if this process has all these Linux capabilities, of the first 32. Raises OSError."""
+    sets = ctypes.create_string_buffer(24)
+    _checked(_libc.capget(struct.pack("@Ii", 0x20080522, 0), sets), "capget")
+    [effective] = struct.unpack_from("@I", sets)
     return all(effective >> number & 1 for number in numbers)
 
 
@@ -174,14 +172,11 @@ def _cgroups(controller: str) -> Iterator[str]:
         lines = file.read().splitlines()
     for line in [*lines, "0::/"]:  # a container may see its own at the root, under another name
         _, controllers, path = line.split(":", 2)
-        bases = [f"{_CGROUPS}/{controllers}"]
-        if not controllers:
-            bases = [_CGROUPS, f"{_CGROUPS}/unified", f"{_CGROUPS}/{controller}"]
-        elif controller not in controllers.split(","):
+        if controllers and controller not in controllers.split(","):
             continue
         parts = [part for part in path.split("/") if part]
-        for base in bases:
-            yield from (os.path.join(base, *parts[:depth]) for depth in range(len(parts), -1, -1))
+        for base in ("", "unified", controllers or controller):
+            yield from (os.path.join(_CGROUPS, base, *parts[:depth]) for depth in range(len(parts), -1, -1))
 
 
 def _numbers(path: str, *otherwise: float) -> list[float]:
