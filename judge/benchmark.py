@@ -13,9 +13,9 @@ figures flatter a judge rather than wrong it. This sandbox is asked without proc
 """
 
 import contextlib
-import importlib
 import json
 import os
+import pkgutil
 import resource
 import signal
 import subprocess
@@ -71,21 +71,16 @@ def show_benchmark(name: str, of_texts: bool, only: str, every: int, allow_unsaf
     if not trials:
         raise ConfigError(f"--only {only}: no attack, control or right program has this in its name")
     counts = summary(trials)
-    if counts["paid"]:
-        print("paid most:", ", ".join(f"{kind} {count}" for kind, count in counts["kinds paid"].items()))
-    print(
-        f"{counts['attacks']} that deserve nothing: {counts['paid']} paid, {counts['no score']} without a score, "
-        f"{counts['harm']} did harm; {counts['right']} right: {counts['right refused']} refused; "
-        f"{counts['not asked']} not asked"
-    )
+    if kinds := Counter(trial.kind for trial in trials if trial.is_overpaid):
+        print("paid most:", ", ".join(f"{kind} {count}" for kind, count in kinds.most_common(5)))
+    print(", ".join(f"{count} {what}" for what, count in counts.items()))
     return FINISHED if not counts["paid"] else 1
 
 
 def imported(name: str) -> Callable[..., Any]:
     """Returns the function that `module:function` names. Raises ConfigError."""
-    module, _, function = name.partition(":")
     try:
-        target = getattr(importlib.import_module(module), function or "judge")
+        target = pkgutil.resolve_name(name if ":" in name else f"{name}:judge")
     except (ImportError, AttributeError, ValueError) as error:
         raise ConfigError(
             f"--benchmark {name}: {first_line(error)}; give MODULE:FUNCTION, importable from here"
@@ -95,19 +90,17 @@ def imported(name: str) -> Callable[..., Any]:
     return target
 
 
-def summary(trials: list[JudgeTrial]) -> dict[str, Any]:
-    """Returns the counts of a benchmark."""
+def summary(trials: list[JudgeTrial]) -> dict[str, int]:
+    """Returns the counts of a benchmark, by the headings of the tables in docs/judge.md."""
     judged = [trial for trial in trials if trial.why != "not asked"]
     bad, good = ([trial for trial in judged if (trial.due == 1) is right] for right in (False, True))
-    paid = [trial.kind for trial in bad if trial.is_overpaid]
     return {
-        "attacks": len(bad),
-        "paid": len(paid),
-        "kinds paid": dict(Counter(paid).most_common(5)),
+        "deserve nothing": len(bad),
+        "paid": sum(trial.is_overpaid for trial in bad),
         "no score": sum(trial.score is None for trial in bad),
         "harm": sum(bool(trial.harm) for trial in bad),
         "right": len(good),
-        "right refused": sum(trial.is_refused for trial in good),
+        "refused": sum(trial.is_refused for trial in good),
         "not asked": len(trials) - len(judged),
     }
 

@@ -72,7 +72,7 @@ def test_the_package_has_all_of_the_corpus(installed):
 def test_the_package_passes_a_part_of_its_own_benchmark(installed):
     done = alone(installed, "-m", "judge", "--benchmark", "--every", "200", "--allow-unsafe")
     counts = re.fullmatch(
-        r"(\d+) that deserve nothing: 0 paid, 0 without a score, 0 did harm; (\d+) right: 0 refused; 0 not asked",
+        r"(\d+) deserve nothing, 0 paid, 0 no score, 0 harm, (\d+) right, 0 refused, 0 not asked",
         done.stdout.strip(),
     )
     assert counts and done.returncode == 0, done.stdout
@@ -201,11 +201,11 @@ def caged(tmp_path):
 
 def test_a_judge_that_executes_programs_is_found_out(naive, caged):
     equal = summary(list(try_programs("naive:judge", "equal_objects/")))
-    assert equal["attacks"] > 5 and equal["paid"] > equal["attacks"] / 2
+    assert equal["deserve nothing"] > 5 and equal["paid"] > equal["deserve nothing"] / 2
     signals = list(try_programs("naive:judge", "signals/"))
     assert any(trial.why == "died" for trial in signals), "a program that kills its judge ends no benchmark"
     right = summary(list(try_programs("naive:judge", "control/lambda")))
-    assert (right["right"], right["right refused"]) == (1, 0)
+    assert (right["right"], right["refused"]) == (1, 0)
 
 
 def test_what_a_program_does_to_a_file_is_told(naive, caged):
@@ -215,13 +215,13 @@ def test_what_a_program_does_to_a_file_is_told(naive, caged):
 
 def test_a_judge_that_cannot_be_asked_is_not_blamed(naive, caged):
     counts = summary(list(try_programs("naive:cannot", "control/plain")))
-    assert (counts["attacks"], counts["right"], counts["not asked"]) == (0, 0, 1)
+    assert (counts["deserve nothing"], counts["right"], counts["not asked"]) == (0, 0, 1)
 
 
 def test_a_judge_of_texts_is_asked_about_gaming_and_honest_ones(naive):
     trials = list(try_texts(imported("naive:lenient")))
     counts = summary(trials)
-    assert counts["attacks"] > 600 and 0 < counts["paid"] < counts["attacks"]
+    assert counts["deserve nothing"] > 600 and 0 < counts["paid"] < counts["deserve nothing"]
     assert sum(trial.kind == "boxed" for trial in trials) > 20
 
 
