@@ -61,9 +61,10 @@ def main() -> int:
     options = argparse.ArgumentParser(
         prog="python -m judge", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    options.add_argument("program", nargs="?", type=Path, help="a Python file")
-    options.add_argument("--self-test", action="store_true", help="try every rung, and measure the speed")
-    options.add_argument(
+    what = options.add_mutually_exclusive_group(required=True)
+    what.add_argument("program", nargs="?", type=Path, help="a Python file")
+    what.add_argument("--self-test", action="store_true", help="try every rung, and measure the speed")
+    what.add_argument(
         "--benchmark", nargs="?", const=OURS, metavar="JUDGE",
         help="hostile and right programs for the judge MODULE:FUNCTION (default: this sandbox)",
     )  # fmt: skip
@@ -72,9 +73,10 @@ def main() -> int:
     options.add_argument(
         "--every", type=int, metavar="N", help="with --benchmark: each N-th program (default: 20, or 1 with --only)"
     )
-    options.add_argument("--tests", type=Path, metavar="FILE", help="asserts, functions test_..., unittest or pytest")
+    how = options.add_mutually_exclusive_group()
+    how.add_argument("--tests", type=Path, metavar="FILE", help="asserts, functions test_..., unittest or pytest")
     options.add_argument("--stateful", action="store_true", help="tests use objects that the program returns")
-    options.add_argument("--stdin", type=Path, metavar="FILE", help="run it as a script with this input")
+    how.add_argument("--stdin", type=Path, metavar="FILE", help="run it as a script with this input")
     options.add_argument(
         "--entry-points", nargs="+", metavar="NAME",
         help="what the tests may use of it; default: what they import from it, or read and do not bind",
@@ -85,12 +87,8 @@ def main() -> int:
     options.add_argument("--rung", choices=[rung.name for rung in RUNGS], help="the highest rung to try")
     options.add_argument("--allow-unsafe", action="store_true", help="use R1 where nothing better works; no cage")
     args = options.parse_args()
-    if (args.program is not None) + args.self_test + (args.benchmark is not None) != 1:
-        options.error("give a program, --self-test or --benchmark")
     if not 0 < args.timeout < math.inf or args.memory < 1:
         options.error("--timeout: expected seconds above 0; --memory: expected at least 1 MB")
-    if args.tests and args.stdin:
-        options.error("--tests calls functions, --stdin runs a script: give one of them")
     if args.texts and args.benchmark in (None, OURS):
         options.error("--texts: this sandbox judges programs; name a judge of texts, --benchmark MODULE:FUNCTION")
     if args.self_test:
