@@ -255,10 +255,9 @@ def _received(caps: dict[io.FileIO, int], report: int, deadline: float) -> list[
 
     Waits until `report` is readable, too. Raises WorkerLost at the deadline.
     """
-    received = {pipe.fileno(): bytearray() for pipe in caps}
-    pipes = {pipe.fileno(): pipe for pipe in caps}
+    received = {pipe: bytearray() for pipe in caps}
+    waiting = {pipe.fileno(): pipe for pipe in caps} | {report: None}
     poll = select.poll()
-    waiting = {report, *pipes}
     for fd in waiting:
         poll.register(fd, select.POLLIN)
     while waiting:
@@ -267,14 +266,14 @@ def _received(caps: dict[io.FileIO, int], report: int, deadline: float) -> list[
         if not events:
             raise WorkerLost("no report in time")
         for fd, _ in events:
-            if fd in pipes:
+            if pipe := waiting[fd]:
                 part = os.read(fd, 1 << 16)
-                received[fd] += part
-                if part and len(received[fd]) <= caps[pipes[fd]]:
+                received[pipe] += part
+                if part and len(received[pipe]) <= caps[pipe]:
                     continue
-                pipes[fd].close()  # if there was too much, the writer gets an error from now on
+                pipe.close()  # if there was too much, the writer gets an error from now on
             poll.unregister(fd)
-            waiting.discard(fd)
+            del waiting[fd]
     return list(map(bytes, received.values()))
 
 
