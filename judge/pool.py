@@ -76,7 +76,11 @@ class Sandbox:
         for thread in self._threads:
             thread.start()
         atexit.register(self.close)
-        self._warn_if_open()
+        if not self.rung.seccomp:
+            _log.warning(
+                "sandbox %s: nothing keeps the model's programs from your files, network and processes "
+                "(sandbox.allow_unsafe)", self.rung.name,
+            )  # fmt: skip
 
     def __enter__(self) -> "Sandbox":
         return self
@@ -129,13 +133,6 @@ class Sandbox:
         """Returns one line: the rung, and how many programs run at once."""
         return f"sandbox {self.rung.name} ({self.rung.gives}), {self.size} programs at once"
 
-    def _warn_if_open(self) -> None:
-        if not self.rung.seccomp:
-            _log.warning(
-                "sandbox %s: nothing keeps the model's programs from your files, network and processes; %d of them "
-                "were run so far (sandbox.allow_unsafe)", self.rung.name, self.counts["programs"],
-            )  # fmt: skip
-
     def close(self) -> None:
         """Ends all workers, busy ones too; callers still waiting for a verdict get a SandboxError."""
         atexit.unregister(self.close)
@@ -144,7 +141,6 @@ class Sandbox:
         with self._lock:
             if self._broken is None:
                 self._broken = SandboxError("the sandbox is closed")
-                self._warn_if_open()
             for worker in self._workers:
                 with contextlib.suppress(Exception):  # of a user's worker: all others have to end, too
                     worker.kill()
