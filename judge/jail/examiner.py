@@ -150,8 +150,6 @@ def _failed(error: BaseException, line: str, program: "_Program") -> tuple[str, 
         return "opaque", f"{line}{program.last()}, of which only plain data can be used"
     if isinstance(error, MemoryError):
         return "memory", f"{line}: out of memory"
-    if isinstance(error, SystemExit):
-        return "exited", f"{line}: {_named(error)}"
     return "exception", f"{_named(error)} in: {line}{program.last()}"
 
 
