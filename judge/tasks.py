@@ -90,8 +90,7 @@ def read_task(row: dict) -> tuple[CodeTask | None, list[str]]:
     absent = [key for key in CodeTask.model_fields if row.get(key) is None]
     sentences = []
     for key in row.keys() - CodeTask.model_fields.keys():
-        close = difflib.get_close_matches(key, absent, n=1, cutoff=0.8)
-        if close:
+        if close := difflib.get_close_matches(key, absent, n=1, cutoff=0.8):
             sentences.append(f"key '{key}' means nothing here; did you mean '{close[0]}'? Rename one of them")
     try:
         task = CodeTask.model_validate(row)
