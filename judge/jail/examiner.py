@@ -457,6 +457,8 @@ _data = wire.WireDecoder(_no_object)
 
 def _listed(value: Any) -> Any:
     """Returns a value with lists in place of its tuples: a constructor may have copied what it was given."""
+    if type(value) is dict:
+        return {key: _listed(item) for key, item in value.items()}
     return list(map(_listed, value)) if type(value) in (list, tuple) else value
 
 
