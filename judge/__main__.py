@@ -5,7 +5,7 @@ r"""Runs Python that a model wrote, and judges it by tests in a way that the pro
     python -m judge program.py --stdin input.txt         # run one as a script and show what it printed
     python -m judge --benchmark module:function          # what another judge pays of hostile programs
 
-docs/judge.md shows the same from Python, with no more of Rematch than `pip install .` installs, under the name judge.
+docs/judge.md shows how to do this from Python; `pip install .` installs all it needs, as the package `judge`.
 
 Two jailed processes per program: one executes it and answers calls with plain data, the other executes the tests and
 owns the verdict (`judge/jail/__init__.py` has the protocol). The verdict on a test is one of:

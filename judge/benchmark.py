@@ -13,9 +13,9 @@ figures flatter a judge rather than wrong it. This sandbox is asked without proc
 """
 
 import contextlib
+import importlib
 import json
 import os
-import pkgutil
 import resource
 import signal
 import subprocess
@@ -71,16 +71,17 @@ def show_benchmark(name: str, of_texts: bool, only: str, every: int, allow_unsaf
     if not trials:
         raise ConfigError(f"--only {only}: no attack, control or right program has this in its name")
     counts = summary(trials)
-    if kinds := Counter(trial.kind for trial in trials if trial.is_overpaid):
+    if kinds := Counter(trial.kind for trial in trials if trial.is_overpaid and trial.due < 1):
         print("paid most:", ", ".join(f"{kind} {count}" for kind, count in kinds.most_common(5)))
-    print(", ".join(f"{count} {what}" for what, count in counts.items()))
+    print(", ".join(f"{what}: {count}" for what, count in counts.items()))
     return FINISHED if not counts["paid"] else 1
 
 
 def imported(name: str) -> Callable[..., Any]:
     """Returns the function that `module:function` names. Raises ConfigError."""
+    module, _, function = name.partition(":")
     try:
-        target = pkgutil.resolve_name(name if ":" in name else f"{name}:judge")
+        target = getattr(importlib.import_module(module), function or "judge")
     except (ImportError, AttributeError, ValueError) as error:
         raise ConfigError(
             f"--benchmark {name}: {first_line(error)}; give MODULE:FUNCTION, importable from here"

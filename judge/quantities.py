@@ -303,11 +303,8 @@ def _unit(rest: str) -> tuple[str, bool, frozenset[str]] | None:
         return None
     if unit := named or unit:
         return unit, is_attached and len(rest) == 1, frozenset()
-    return "", False, frozenset(_stem(word[1].lower()) for word in words if not _NOT_COUNTED.fullmatch(word[1].lower()))
-
-
-def _stem(word: str) -> str:
-    return re.sub(r"(?<![us])s\Z|es?\Z", "", word).replace("y", "i")
+    names = [word[1].lower() for word in words if not _NOT_COUNTED.fullmatch(word[1].lower())]
+    return "", False, frozenset(re.sub(r"(?<![us])s\Z|es?\Z", "", name).replace("y", "i") for name in names)
 
 
 def _is_unit_word(word: re.Match, is_last: bool) -> bool:
@@ -352,13 +349,11 @@ def _named_unit(words: list[re.Match]) -> str:
 def numerals(text: str) -> list[Numeral]:
     """Finds the numbers in running text, in order."""
     return [
-        Numeral(_minus(match["sign"].strip() or match["inner"] or "") + match["body"], *match.span())
+        # a sign may be a word, in which case-insensitively ı is an i
+        Numeral(("-" if sign.isalpha() else sign) + match["body"], *match.span())
         for match in _NUMERAL.finditer(text.translate(_TO_BLANKS))
+        for sign in [match["sign"].strip() or match["inner"] or ""]
     ]
-
-
-def _minus(sign: str) -> str:
-    return "-" if sign.isalpha() else sign  # a word, in which case-insensitively ı is an i
 
 
 def marked_number(line: str) -> Numeral | None:

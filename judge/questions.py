@@ -38,7 +38,7 @@ def _asked(sandbox: Sandbox, pairs: list[tuple[CodeTask, CodeTask]]) -> list[tup
             task.setup_code,
             task.solution,
             [task.tests, public.tests],
-            [["\n".join(lines_of(case.stdin)) for case in tests.stdio] for tests in (task, public)],
+            [["\n".join(lines_of(case.stdin.strip())) for case in tests.stdio] for tests in (task, public)],
         )
         for task, public in pairs
     ]

@@ -80,9 +80,11 @@ class CodeTask(BaseModel):
 
     def program(self, source: str) -> Program:
         """Returns the program for a sandbox that judges `source` on this task."""
-        same = {name: getattr(self, name) for name in ("setup_code", "stateful", "timeout_s", "memory_mb")}
         stdio = tuple((case.stdin, case.stdout) for case in self.stdio)
-        return Program(source, tests=tuple(self.tests), stdio=stdio, entry_points=self.callables, **same)
+        return Program(
+            source, tests=tuple(self.tests), stdio=stdio, entry_points=self.callables, setup_code=self.setup_code,
+            stateful=self.stateful, timeout_s=self.timeout_s, memory_mb=self.memory_mb,
+        )  # fmt: skip
 
 
 def read_task(row: dict) -> tuple[CodeTask | None, list[str]]:

@@ -133,10 +133,10 @@ class Worker:
 
     def judge(self, program: Program) -> ProgramVerdict:
         """Returns the verdict on a program. Raises WorkerLost."""
-        if program.stdio:
-            return self._judge_scripts(program)
         source, mistake = _sendable(program.source)
-        return self._same("load_error", mistake, program) if mistake else self._judge_tests(program, source)
+        if mistake:
+            return self._same("load_error", mistake, program)
+        return self._judge_scripts(program) if program.stdio else self._judge_tests(program, source)
 
     def run(self, program: Program, stdin: str = "", most_output: int = MOST_OUTPUT) -> ProgramRun:
         """Runs a program as a script; `most_output`: bytes of standard output. Raises WorkerLost."""
@@ -395,5 +395,5 @@ def _compared(run: ProgramRun, expected: str) -> CaseVerdict:
 
 
 def lines_of(text: str) -> list[str]:
-    """Returns the lines of an output, by which two are compared."""
+    """Returns the lines of an input or output, by which two are compared."""
     return [line.rstrip() for line in text.rstrip().split("\n")]

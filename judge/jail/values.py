@@ -22,7 +22,7 @@ _OPERATORS = (
 )  # fmt: skip
 _UNARY = ("neg", "pos", "abs", "invert", "int", "float", "complex", "index", "round", "trunc", "floor", "ceil")
 _WORDS = ("len", "getitem", "str", "repr", "format", "iter", "next", "reversed", "bool")  # as of a value
-_USES = ("call", "setitem", "delitem", "setattr", "delattr", "enter", "aenter", "aexit", "aiter", "anext")
+_USES = ("call", "setitem", "delitem", "delattr", "enter", "aenter", "aexit", "aiter", "anext")
 
 
 def is_changeable(value: Any) -> bool:
@@ -352,6 +352,7 @@ def _delegate(names: Any, how: Callable[[Any, str, tuple], Any], kind: type = Re
 
 
 _delegate(["__iter__", "__getitem__"], lambda cls, name, args: _ask(cls, "operate", name, args), RemoteName)
+_delegate(["__setattr__"], lambda thing, _, args: _ask(thing, "set", args[0], args[1:]))
 _delegate([f"__{name}__" for name in _WORDS], _word)
 _delegate([f"__{name}__" for name in ("eq", "ne", "lt", "le", "gt", "ge")], _compare)
 _delegate([f"__{name}__" for name in _USES], _use)

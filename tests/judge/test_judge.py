@@ -72,7 +72,7 @@ def test_the_package_has_all_of_the_corpus(installed):
 def test_the_package_passes_a_part_of_its_own_benchmark(installed):
     done = alone(installed, "-m", "judge", "--benchmark", "--every", "200", "--allow-unsafe")
     counts = re.fullmatch(
-        r"(\d+) deserve nothing, 0 paid, 0 no score, 0 harm, (\d+) right, 0 refused, 0 not asked",
+        r"deserve nothing: (\d+), paid: 0, no score: 0, harm: 0, right: (\d+), refused: 0, not asked: 0",
         done.stdout.strip(),
     )
     assert counts and done.returncode == 0, done.stdout

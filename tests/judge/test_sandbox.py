@@ -435,6 +435,43 @@ def test_attributes_may_be_private_and_are_never_those_of_the_judge(names):
     assert names("class Empty:\n    pass", *tests, stateful=True) == ["exception"] * len(asked)
 
 
+def test_an_attribute_that_is_set_is_no_argument_of_a_call(names):
+    source = """
+class Value:
+    def __init__(self, x): self.x = x
+    def __eq__(self, other): return self.x == other.x
+class Only:
+    one = None
+    def __new__(cls, *args):
+        Only.one = Only.one or object.__new__(cls)
+        return Only.one
+    def __init__(self, x): self.x = x
+    def half(self): return Only.one
+def make():
+    class Config:
+        limit = 1
+    return Config
+"""
+    forged = "v = Only(8)\nw = Only(4)\nv.next = w\nassert v.half() == w"
+    right = "a = Value(1)\nb = Value(1)\na.twin = b\nassert a == b", "C = make()\nC.limit = 3\nassert C.limit == 3"
+    assert names(source, forged, *right, stateful=True) == ["opaque", "pass", "pass"]
+
+
+def test_a_copy_of_tuples_into_lists_within_a_dictionary_is_the_same(names):
+    source = """
+class Graph:
+    def __init__(self, edges): self.edges = {k: list(v) for k, v in edges.items()}
+    def __eq__(self, other): return self.edges == other.edges
+    def reversed(self):
+        edges = {}
+        for start, ends in self.edges.items():
+            for end in ends: edges.setdefault(end, []).append(start)
+        return Graph(edges)
+"""
+    test = "r = Graph({'a': ('b',)}).reversed()\nassert r == Graph({'b': ('a',)})"
+    assert names(source, test, stateful=True) == ["pass"]
+
+
 def test_nothing_computed_from_an_object_stands_in_for_a_value(protected):
     chosen = [attack for attack in attacks() if attack.kind == "computed"][:: fewer(1, 4)]
     programs = [case.program(timeout_s=10.0) for case in chosen]
