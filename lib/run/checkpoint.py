@@ -45,16 +45,7 @@ from lib.run.directory import checkpoint_in, checkpoints_in, is_weights_only, pl
 from lib.run.distributed import Item
 from lib.run.fingerprints import REWARD
 from lib.run.machine import packages
-from lib.run.manifest import (
-    MANIFEST,
-    is_whole,
-    keep_weights,
-    manifest_of,
-    problems,
-    read_manifest,
-    seal,
-    set_aside,
-)
+from lib.run.manifest import MANIFEST, is_whole, keep_weights, manifest_of, problems, read_manifest, seal, set_aside
 from lib.run.runlog import RunLog, fsync_folder, megabytes, storage_errors, write_whole
 
 logger = logging.getLogger(__name__)

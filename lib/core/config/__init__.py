@@ -54,13 +54,7 @@ from lib.core.config.combinations import (
     obstacles_everywhere,
     refusal,
 )
-from lib.core.config.curriculum import (
-    CurriculumSettings,
-    EasyPool,
-    ReplaySettings,
-    TemperatureSchedule,
-    Weighting,
-)
+from lib.core.config.curriculum import CurriculumSettings, EasyPool, ReplaySettings, TemperatureSchedule, Weighting
 from lib.core.config.loader import KINDS, dump, keys_of, load, section_of
 from lib.core.config.options import check_launcher, parse, parser, positive, resuming_parser, training_parser
 from lib.core.config.rl import (
@@ -75,12 +69,7 @@ from lib.core.config.rl import (
     command_after,
 )
 from lib.core.config.score import ATTEMPT, Generation, Prompts, ScoreConfig, ScoreTrain
-from lib.core.config.selfplay import (
-    GspoTrain,
-    Opponent,
-    SelfPlayConfig,
-    Snapshots,
-)
+from lib.core.config.selfplay import GspoTrain, Opponent, SelfPlayConfig, Snapshots
 from lib.core.config.sft import FromScratch, SFTConfig, SFTDataset
 from lib.core.config.shared import (
     HubSettings,
