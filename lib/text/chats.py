@@ -8,8 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from lib.core.errors import ConfigError
+from lib.core.registry import did_you_mean
 from lib.text.templates import listed, with_system
 
+ROLES = (  # the first four are the usual ones; gpt-oss, Llama 3, GLM-4, OLMo 3, Granite and others add theirs
+    "system", "user", "assistant", "tool", "developer", "ipython", "observation", "environment", "document", "control",
+    "function", "functions",
+)  # fmt: skip
 CUT_OFF = ("truncated", "turns", "tokens")  # values of a rollout's `ended` that mean the answer was cut off
 
 
@@ -116,6 +121,11 @@ def as_message(message: object, where: str) -> dict[str, Any]:
     """
     if not isinstance(message, dict) or not isinstance(message.get("role"), str):
         raise ConfigError(f"dataset.name: {where} has no 'role', expected an object with 'role' and 'content': fix it")
+    if (role := message["role"]) not in ROLES:
+        raise ConfigError(
+            f"dataset.name: {where} has the role '{role}', expected system, user, assistant or tool"
+            f"{did_you_mean(role.lower(), ROLES, ': correct it')}"
+        )
     kept = {key: value for key, value in message.items() if value is not None and key != "tool_calls"}
     kept["content"] = _text(message.get("content"), where)
     if calls := _from_json(message.get("tool_calls"), list, f"calls of {where}"):

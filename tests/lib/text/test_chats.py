@@ -337,6 +337,12 @@ def test_nulls_and_empty_lists_are_no_keys():
     assert trained_by("llama3", {"messages": full, "tools": []}) == trained_by("llama3", {"messages": TALK})
 
 
+@pytest.mark.parametrize("role", ["system", "developer", "tool", "ipython", "observation", "environment"])
+def test_roles_of_common_templates_are_context(role):
+    chat = as_chat({"messages": [{"role": role, "content": "A"}, *TALK]}, "row 1")
+    assert chat.turns == [2, 4] and chat.messages[0]["role"] == role
+
+
 @pytest.mark.parametrize(
     ("row", "expected"),
     [
@@ -353,6 +359,13 @@ def test_nulls_and_empty_lists_are_no_keys():
             "'chat_template_kwargs' of row 1: got a list, expected an object",
         ),
         ({"messages": ["Hello"]}, "message 1 of row 1 has no 'role'"),
+        (
+            {"messages": [*TALK, {"role": "Assistant", "content": "A"}]},
+            f"message {len(TALK) + 1} of row 1 has the role 'Assistant', expected system, user, assistant or tool; did "
+            "you mean 'assistant'?",
+        ),
+        ({"messages": [{"role": "sytem", "content": "A"}, *TALK]}, "'sytem', expected system, user, assistant or"),
+        ({"messages": [{"role": "bot", "content": "A"}]}, "the role 'bot', expected system, user, assistant or tool: "),
         ({"messages": [{"role": "assistant", "content": 3}]}, "'content' of message 1 of row 1 is a int"),
         ({"messages": [{"role": "assistant", "tool_calls": [{"name": "f"}]}]}, "has no function with a name"),
         (
