@@ -38,7 +38,10 @@ def blamed_on(whose: str, about: str = "", expected: tuple[type[Exception], ...]
 
 def place_of(error: BaseException) -> str:
     """Returns the file and line that raised an error, or its caller's if that is in an installed package."""
-    return place_in(traceback.extract_tb(error.__traceback__))
+    frames = traceback.extract_tb(error.__traceback__)
+    if isinstance(error, SyntaxError) and Path(error.filename or "").is_file():  # of a module, which no frame shows
+        frames.append(traceback.FrameSummary(error.filename, error.lineno, ""))
+    return place_in(frames)
 
 
 def place_in(frames: list[traceback.FrameSummary]) -> str:

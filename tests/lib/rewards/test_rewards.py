@@ -719,6 +719,9 @@ def test_what_stands_beside_a_reward_may_raise_too(shelf, tmp_path, monkeypatch)
     (tmp_path / "leaves_at_once.py").write_text("import sys\nsys.exit()\n")
     with pytest.raises(RewardError, match=r"SystemExit.* \(leaves_at_once.py:2\) when its module was imported"):
         registry.rewards.get("leaves_at_once.reward")
+    (tmp_path / "mistyped.py").write_text("import sys\ndef reward(:\n")
+    with pytest.raises(RewardError, match=r"SyntaxError: .* \(mistyped.py:2\) when its module was imported"):
+        registry.rewards.get("mistyped.reward")
 
 
 def test_an_extractor_that_forgets_to_return_is_named(shelf):
