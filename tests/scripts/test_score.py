@@ -135,6 +135,7 @@ def test_a_run_learns_what_is_paid_and_leaves_what_it_promises(folder, capsys):
     code, _, err = command(capsys, *alone[:4], "run_name=third", "model.adapters.lora.r=2")
     assert (code, len(err.splitlines())) == (2, 1)
     assert err.startswith(f"error: {stage1}: this adapter does not fit the model: ")
+    assert f"model.adapter={stage1}, or choose" in err
 
     shutil.copytree(yaml.safe_load(Path("tiny.yaml").read_text())["model"]["name"], "other")
     weights = {name: 2 * weight for name, weight in load_file("other/model.safetensors").items()}

@@ -378,6 +378,17 @@ def test_the_config_of_another_script_is_one_sentence(inside, guesses, script, c
     assert "\n" not in str(caught.value)
 
 
+def test_a_run_of_sft_is_given_as_an_adapter(inside):
+    final = Path("outputs/skill/final")
+    final.mkdir(parents=True)
+    (final.parent / "config.yaml").write_text((ROOT / "configs/sft_code.yaml").read_text(encoding="utf-8"))
+    with pytest.raises(ConfigError, match=r"give such a file as --config, with model\.adapter=outputs/skill/final$"):
+        tiny.call(evaluate, "--run", final.parent)
+    (final / "config.json").touch()
+    with pytest.raises(ConfigError, match=r"give such a file as --config, with model\.name=outputs/skill/final$"):
+        tiny.call(evaluate, "--run", final.parent)
+
+
 def test_the_newest_adapter_is_the_one_that_is_furthest(tmp_path):
     def found(*folders):
         for folder in folders:

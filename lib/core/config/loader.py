@@ -138,10 +138,12 @@ def _kind_of(tree: dict, kinds: tuple[type[Config], ...], path: Path) -> type[Co
     kind = min(kinds, key=lambda kind: _unknown_keys(kind, tree))
     owner = next((candidate for candidate in KINDS if not _unknown_keys(candidate, tree)), kind)
     if _unknown_keys(kind, tree) and owner is not kind:
-        scripts = " or ".join(kind.__doc__ for kind in kinds)
+        scripts, cure = " or ".join(kind.__doc__ for kind in kinds), f", or start {owner.__doc__}"
+        if (final := path.parent / "final").is_dir():  # a run: starting its script again is no cure
+            key = "model.name" if (final / "config.json").is_file() else "model.adapter"
+            cure = f" as --config, with {key}={final}"
         raise ConfigError(
-            f"{path}: this is a config of {owner.__doc__}, expected one of {scripts}: give such a file, or start "
-            f"{owner.__doc__}"
+            f"{path}: this is a config of {owner.__doc__}, expected one of {scripts}: give such a file{cure}"
         )
     return kind
 
