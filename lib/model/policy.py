@@ -95,8 +95,7 @@ class Policy(nn.Module):
         parameters = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         if not parameters:
             raise NumericError(
-                "no parameter is trainable: the adapter was loaded frozen, or the targets in model.adapters "
-                "matched nothing"
+                "no parameter is trainable: the adapter was loaded frozen, or no target in model.adapters matched"
             )
         return parameters
 

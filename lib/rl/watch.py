@@ -324,8 +324,7 @@ class Watch:
             return []
         text = (
             f"held-out loss {_short(best['value'])} at {_place(best)} -> {_short(loss)} while that of training went "
-            f"{_short(best['train'])} -> {_short(train)}: the rows are being memorized; lower train.epochs or "
-            "train.steps"
+            f"{_short(best['train'])} -> {_short(train)}: the rows are memorized; lower train.epochs or train.steps"
         )
         return [self._begin(name, False, place, Seen(best["value"], loss, 1), text)]
 

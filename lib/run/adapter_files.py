@@ -173,8 +173,7 @@ def _load_adapter(peft_model: torch.nn.Module, directory: Path) -> None:
     if differences:
         raise ConfigError(
             f"{directory}: this adapter does not fit the model: {'; '.join(differences)}; change the config to "
-            f"the adapter's model and settings, merge it into the model by model.adapter={directory}, or choose "
-            "another folder"
+            f"the adapter's model and settings, merge it by model.adapter={directory}, or choose another folder"
         )
     if is_peft:
         from peft import set_peft_model_state_dict  # here: where Unsloth is used, it must be imported before peft

@@ -144,8 +144,7 @@ def discard(config: Outputs, *named: Path | None) -> None:
     texts = [*(value for value in values if isinstance(value, str)), *(str(path) for path in named if path)]
     if needed := [text for text in texts if os.path.exists(text) and is_inside(Path(text), directory)]:
         raise ConfigError(
-            f"{directory}: --smoke would empty this folder, but {needed[0]} is in it and is needed: choose another "
-            "run_name=..."
+            f"{directory}: --smoke would empty this folder, but {needed[0]} is in it and is needed: change run_name"
         )
     try:
         if directory.exists():

@@ -75,8 +75,7 @@ def as_chat(row: dict[str, Any], where: str, system: str = "") -> Chat:
     tools = _from_json(row.get("tools"), list, f"'tools' of {where}") or None
     if tools and not all(isinstance(tool, dict) for tool in tools):
         raise ConfigError(
-            f"dataset.name: 'tools' of {where} has an entry that is not an object, expected function schemas: fix the "
-            "row"
+            f"dataset.name: 'tools' of {where} has an entry that is not an object, expected function schemas: fix it"
         )
     kwargs = _from_json(row.get("chat_template_kwargs"), dict, f"'chat_template_kwargs' of {where}") or {}
     return Chat(messages, turns[:-1] if is_cut_off else turns, tools, kwargs, where, is_cut_off)
@@ -145,8 +144,7 @@ def _text(content: object, where: str) -> str:
         )
     if content is not None and not isinstance(content, str):
         raise ConfigError(
-            f"dataset.name: 'content' of {where} is a {type(content).__name__}, expected text or a list of parts: "
-            "fix it"
+            f"dataset.name: 'content' of {where} is a {type(content).__name__}, expected text or a list: fix it"
         )
     return content or ""
 

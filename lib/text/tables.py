@@ -186,8 +186,7 @@ def _read_hub(dataset: Dataset | SFTDataset) -> dict[str, Table]:
 
     unreachable = (
         f"{KEY}: data set '{dataset.name}' could not be loaded: not a local path, and the Hugging Face Hub cannot be "
-        "reached; give dataset.name=PATH of a local file, build it by the command in the first lines of the config, or "
-        "connect"
+        "reached; give dataset.name=PATH of a local file, build it as the config's first lines say, or connect"
     )
     with offline_unless_reachable() as online:
         try:

@@ -323,8 +323,8 @@ def test_an_unreachable_hub_is_one_sentence_and_soon(tmp_path, monkeypatch, offl
     text = message("nobody/nothing", config_name="main")
     assert text == (
         "dataset.name: data set 'nobody/nothing' could not be loaded: not a local path, and the Hugging Face Hub "
-        "cannot be reached; give dataset.name=PATH of a local file, build it by the command in the first lines of the "
-        "config, or connect"
+        "cannot be reached; give dataset.name=PATH of a local file, build it as the config's first lines say, or "
+        "connect"
     )
     assert time.monotonic() - started < 10
     assert offline == datasets.config.HF_HUB_OFFLINE
