@@ -224,6 +224,10 @@ def read_lines(path: Path, start: int = 0) -> Iterator[Line]:
                 row = json.loads(line.decode("utf-8" if start else "utf-8-sig")) if line.strip() else {}
                 if not isinstance(row, dict):
                     problem = f"got {type(row).__name__}, expected a JSON object"
+            except UnicodeDecodeError:
+                problem = "not UTF-8: save the file as UTF-8"
+            except json.JSONDecodeError as error:  # whose own text has a line number, which is that within the line
+                problem = f"not JSON ({error.msg}: column {error.pos + 1})"
             except (ValueError, RecursionError) as error:
                 problem = f"not JSON ({error})"
             row = None if problem or not line.strip() else row

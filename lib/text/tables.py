@@ -5,6 +5,7 @@ set that was saved by `save_to_disk`. Nothing local is copied into a cache.
 """
 
 import csv
+import io
 import json
 import math
 import re
@@ -100,6 +101,9 @@ def _read_file(path: Path) -> Read:
         raise ConfigError(f"{KEY}: got '{path}', expected a file that ends in {', '.join(READERS)}: convert it")
     try:
         return reader(path)
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise ConfigError(f"{KEY}: line {line} of '{path}' is not UTF-8: save the file as UTF-8") from error
     except OSError as error:
         raise ConfigError(
             f"{KEY}: '{path}' cannot be read ({error.strerror or error}); give a readable file"
@@ -108,10 +112,10 @@ def _read_file(path: Path) -> Read:
 
 def _read_json(path: Path) -> Read:
     """Reads a list of objects, or one object per line (JSONL under the wrong suffix)."""
+    text = path.read_text(encoding="utf-8-sig")
+    if not text.lstrip().startswith("["):
+        return _read_jsonl(path)
     try:
-        text = path.read_text(encoding="utf-8-sig")
-        if not text.lstrip().startswith("["):
-            return _read_jsonl(path)
         rows = json.loads(text)
     except ValueError as error:
         raise ConfigError(f"{KEY}: '{path}' is not JSON ({error}); fix it there") from error
@@ -139,20 +143,19 @@ def _read_csv(path: Path) -> Read:
     rows, mistakes, numbers = [], [], array("q")
     csv.field_size_limit(2**31 - 1)
     try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file, strict=True)
-            reader.fieldnames  # noqa: B018  (it reads the first line)
-            begin = reader.line_num + 1
-            for row in reader:
-                first, begin = begin, reader.line_num + 1  # a value may span several lines
-                if None in row or None in row.values():
-                    few_or_many = "more" if None in row else "fewer"
-                    mistakes.append(f"line {first}: {few_or_many} values than the {len(reader.fieldnames)} columns")
-                else:
-                    # how pandas and numpy write a missing number
-                    rows.append({name: math.nan if value in ("nan", "NaN") else value for name, value in row.items()})
-                    numbers.append(first)
-    except (csv.Error, UnicodeDecodeError) as error:
+        reader = csv.DictReader(io.StringIO(path.read_bytes().decode("utf-8-sig"), newline=""), strict=True)
+        reader.fieldnames  # noqa: B018  (it reads the first line)
+        begin = reader.line_num + 1
+        for row in reader:
+            first, begin = begin, reader.line_num + 1  # a value may span several lines
+            if None in row or None in row.values():
+                few_or_many = "more" if None in row else "fewer"
+                mistakes.append(f"line {first}: {few_or_many} values than the {len(reader.fieldnames)} columns")
+            else:
+                # how pandas and numpy write a missing number
+                rows.append({name: math.nan if value in ("nan", "NaN") else value for name, value in row.items()})
+                numbers.append(first)
+    except csv.Error as error:
         mistakes.append(f"after {len(rows)} rows: {error}")
     _refuse(path, mistakes)
     return rows, "line", numbers

@@ -264,7 +264,16 @@ def test_csv_rows_of_another_width_are_named(tmp_path):
 def test_text_that_is_not_utf8_is_named(tmp_path):
     path = tmp_path / "bad.jsonl"
     path.write_bytes(b'{"question": "1"}\n{"question": "\xff"}\n')
-    assert "line 2: not JSON ('utf-8' codec" in message(path)
+    assert "line 2: not UTF-8: save the file as UTF-8" in message(path)
+    (tmp_path / "bad.json").write_bytes(b'[{"question": "1"},\n{"question": "\xff"}]\n')
+    assert f"line 2 of '{tmp_path}/bad.json' is not UTF-8: save the file as UTF-8" in message(tmp_path / "bad.json")
+    (tmp_path / "bad.csv").write_bytes(b"question,answer\n" + b"1,2\n" * 9_000 + b"caf\xe9,2\n")
+    assert f"line 9002 of '{tmp_path}/bad.csv' is not UTF-8: save the file as UTF-8" in message(tmp_path / "bad.csv")
+
+
+def test_a_line_that_was_cut_off_has_one_number(tmp_path):
+    (tmp_path / "bad.jsonl").write_text('{"question": "1"}\n{"question": "2", "answer"\n')
+    assert message(tmp_path / "bad.jsonl").endswith("line 2: not JSON (Expecting ':' delimiter: column 28)")
 
 
 @pytest.mark.parametrize(
