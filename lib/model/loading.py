@@ -161,8 +161,8 @@ def adapted_layers(model: nn.Module, tuner: Tuner) -> dict[str, nn.Module]:
 def _check_folders(config: Model) -> None:
     """Raises ConfigError for folders that do not hold what their keys say.
 
-    These are an adapter as model.name, which transformers would silently apply to its base; a run; and a model without
-    a vocabulary, for which transformers would make an empty tokenizer.
+    These are an adapter as model.name, which transformers would silently apply to its base; a run, or another folder
+    without a model; and a model without a vocabulary, for which transformers would make an empty tokenizer.
     """
     if config.adapter:
         local_adapter(config.adapter, KEY)
@@ -174,10 +174,11 @@ def _check_folders(config: Model) -> None:
             f"model.name: '{config.name}' is an adapter of {base}: give {both}, or merge it: python export.py "
             f"--config CONFIG {both} --to merged --out OUT, then model.name=OUT"
         )
-    inside = [folder / name for name in ("final", "best") if (folder / name).is_dir()]
-    if inside and not (folder / "config.json").exists():
-        raise ConfigError(f"model.name: '{config.name}' is a run: give {' or '.join(map(str, inside))}")
-    if (folder / "config.json").exists() and not any(any(folder.glob(name)) for name in VOCABULARIES):
+    if folder.is_dir() and not (folder / "config.json").exists():
+        inside = [str(folder / name) for name in ("final", "best") if (folder / name).is_dir()]
+        what = f"is a run: give {' or '.join(inside)}" if inside else "has no config.json: give a folder with a model"
+        raise ConfigError(f"model.name: the folder '{config.name}' {what}")
+    if folder.is_dir() and not any(any(folder.glob(name)) for name in VOCABULARIES):
         raise ConfigError(
             f"model.name: '{config.name}' has no tokenizer.json, expected the tokenizer next to the model: copy the "
             "tokenizer's files of the model that it was made from, or have save_pretrained write them there"

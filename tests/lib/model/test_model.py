@@ -413,7 +413,7 @@ def test_what_can_not_be_loaded_is_one_sentence(tiny, tiny_folder, tmp_path, mon
     assert "give model.name=PATH of a local model folder (data/tiny_sums_base ships)" in nowhere
     empty = tmp_path / "empty"
     empty.mkdir()
-    assert f"'{empty}' could not be loaded (" in sentence(name=str(empty))
+    assert f"the folder '{empty}' has no config.json: give a folder with a model" in sentence(name=str(empty))
     broken = tmp_path / "broken"
     for module in tiny:
         module.save_pretrained(broken)
