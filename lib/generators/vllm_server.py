@@ -205,8 +205,7 @@ class VllmServer:
             ) from error
         if not self._answers_within(START_SECONDS):
             raise ApiError(
-                f"generation.vllm: the server that was started does not answer within {START_SECONDS:g} s; "
-                f"{self._last_words()}"
+                f"generation.vllm: the started server does not answer within {START_SECONDS:g} s; {self._last_words()}"
             )
 
     def _answers_within(self, seconds: float) -> bool:

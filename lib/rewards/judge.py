@@ -270,8 +270,7 @@ class Judge:
     def target_problem(self, row: Mapping[str, Any], place: Any, compares: bool = True) -> str:
         """Returns why no prediction could ever match the target of a row; "" where one could.
 
-        With `compares` false any target will do. `place` says where the row stands, for messages. Raises ConfigError,
-        RewardError.
+        With `compares` false any target will do. `place` says where the row stands. Raises ConfigError, RewardError.
         """
         field = self.target_field
         if row.get(field) is None:

@@ -76,8 +76,7 @@ class Vllm(Section):
     """A vLLM server that samples in place of this process; it serves the trained LoRA (docs/engine.md)."""
 
     url: Name | None = None
-    # http://HOST:PORT of a server that runs already and reads the run directory; null: one is started, and stopped with
-    # the run
+    # http://HOST:PORT of a server that runs already and reads the run directory; null: one is started for the run
     python: Name | None = None  # the Python of an environment that has vllm, to start it with; null: this one
     options: list[str] = []  # further words of its command line, such as [--gpu-memory-utilization, "0.4"]
     deadline_s: Positive = 600.0  # seconds for one completion; a server that takes longer counts as hanging

@@ -27,8 +27,7 @@ class ModelWeights(Section):
     name: Name  # Hugging Face Hub id or local folder
     revision: str | None = None  # branch, tag or commit on the Hub
     adapter: Name | None = None
-    # a saved LoRA adapter to merge into the frozen base (lib/model/merging.py): a folder, or OWNER/NAME@REVISION of the
-    # Hub
+    # a saved LoRA to merge into the frozen base (lib/model/merging.py): a folder or the Hub's OWNER/NAME@REVISION
     load_in_4bit: bool = False  # true: QLoRA, through bitsandbytes
 
     @property

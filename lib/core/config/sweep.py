@@ -22,8 +22,7 @@ class SweepConfig(Outputs):
     stages: Annotated[dict[Annotated[str, Field(pattern=r"^[a-z]\w*$")], Name], Field(min_length=1)]
     # {name: command}, run in this order; the last stage is measured. A command that begins with a .py file is run by
     # this Python. In it, {seed}, {variant} and {threads} are those of the run, {dir} is the stage's own folder, {run}
-    # makes that the script's run directory, and the name of an earlier stage in braces is its folder. Double all other
-    # braces.
+    # makes that the script's run directory, and an earlier stage's name in braces is its folder. Double other braces.
     variants: Annotated[
         dict[Annotated[str, Field(pattern=r"^\w[\w.-]*$")], list[Name] | dict[str, list[Name]]], Field(min_length=1)
     ] = {"default": []}
