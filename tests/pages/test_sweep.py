@@ -189,6 +189,12 @@ def test_all_mistakes_are_told_at_once(folder):
         assert part in text, part
 
 
+def test_commands_with_braces_are_quoted(folder):
+    config_of()
+    with pytest.raises(ConfigError, match=r"stages: should be .* --resume \{run\}\}': put text with braces in quotes$"):
+        load(SweepConfig, Path("sweep.yaml"), ["stages={last: run.py --resume {run}}"])
+
+
 def test_what_a_script_would_refuse_is_told_before_anything_runs(folder):
     command = f"train.py --config {ROOT}/configs/tiny_arithmetic.yaml {{run}} seed={{seed}}"
     wrong = {"good": ["train.alpha=5"], "bad": ["train.alpa=5"]}

@@ -21,6 +21,8 @@ from lib.core.registry import did_you_mean
 
 Config = TypeVar("Config", bound=Outputs)
 KINDS = (ScoreConfig, SelfPlayConfig, CollectConfig, SFTConfig, SweepConfig)
+IN_SHORT = {"model": "name", "dataset": "name", "reward": "fn"}  # sections, with the key that people give alone
+NAME_IN_WORDS = "letters, digits, '_', '-' and '.', but neither of the last two at the beginning"
 SAMPLER_TRICKS = ("top_p", "top_k", "min_p", "repetition_penalty")
 HINTS: dict[str, tuple[str, ...]] = {  # unknown keys -> the key to use, of the first of these that a config has
     # of other trainers
@@ -204,7 +206,13 @@ def _explain(kind: type[BaseModel], tree: dict, problem: Mapping[str, Any]) -> t
         tree[name] = "unset"
     may_be_secret = path[0] == "servers" or name == "server"
     got = "" if problem["type"] == "value_error" or may_be_secret else f", got {shortened(problem['input'])}"
+    value = "" if may_be_secret else problem["input"]
+    if problem["type"] in ("dict_type", "string_type") and str(value).startswith("{"):
+        got += ": put text with braces in quotes"  # YAML has read it as a mapping, or could not
+    elif problem["type"] == "model_type" and key in IN_SHORT and isinstance(value, str) and value:
+        got += f": write {key}: {{{IN_SHORT[key]}: {value}}}"
     message = problem["msg"].removeprefix("Value error, ").replace("Input should be", "should be")
+    message = message.replace(r"String should match pattern '^\w[\w.-]*$'", f"expected {NAME_IN_WORDS}")
     return key, message[0].lower() + message[1:] + got, True
 
 
