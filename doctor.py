@@ -1,7 +1,7 @@
 """Checks this machine before a run does: versions, devices, memory, disk, sandbox, hub and servers, each with its cure.
 
     python doctor.py                                       # all of it, in half a minute
-    python doctor.py --config configs/distill_gsm8k.yaml   # and the servers and web tools that a config names
+    python doctor.py --config configs/distill_gsm8k.yaml   # and a config, and the servers and web tools it names
 
 It needs nothing but Python, so that it tells what is missing or broken. The versions that Rematch is tested with are
 the pins of requirements*.txt. `ok` is fine, `warn` works with less, `FAIL` has to be fixed; below it stands how.
@@ -82,7 +82,7 @@ class Finding(NamedTuple):
 def main() -> int:
     """Prints every finding as it is made. Returns 1 if something failed."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--config", type=Path, metavar="FILE", help="also check the servers and web tools it names")
+    options.add_argument("--config", type=Path, metavar="FILE", help="also check it, its servers and its web tools")
     args = options.parse_args()
     if args.config and not args.config.is_file():
         raise ConfigError(f"--config {args.config}: there is no such file; give the YAML file of a task")
@@ -98,7 +98,7 @@ def main() -> int:
 
 def findings(config: Path | None) -> Iterator[Finding]:
     """Yields all findings; what a check itself stumbles over is one, too."""
-    named = [functools.wraps(check)(functools.partial(check, config)) for check in (servers, web)]
+    named = [functools.wraps(check)(functools.partial(check, config)) for check in (servers, web, keys)]
     checks: list[Callable[[], Iterator[Finding]]] = [
         python, packages, imports_and_devices, memory, disk, sandbox, hub, *named,
     ]  # fmt: skip
@@ -367,6 +367,25 @@ def web(config: Path | None) -> Iterator[Finding]:
         f"{SITE} answers {status}" if status else f"{SITE} does not answer ({said})",
         fix,
     )
+
+
+def keys(config: Path | None) -> Iterator[Finding]:
+    """Loads a config as its script does; model and data are left to the script's --dry-run."""
+    if not config:
+        return
+    try:
+        import reward_function  # noqa: F401  registers rewards and extractors
+        from lib.core.config import KINDS, load
+    except ImportError:
+        return  # which the check of packages reports
+    try:
+        script = type(load(KINDS, config)).__doc__
+    except UserError as error:
+        for line in str(error).splitlines():
+            yield Finding("config", FAIL, line, f"correct {config}")
+        return
+    dry_run = f"python {script} --config {config} --dry-run"
+    yield Finding("config", OK, f"{config} is a valid config of {script}; model and data: {dry_run}")
 
 
 def _tree_of(config: Path) -> Any:

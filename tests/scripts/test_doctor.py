@@ -155,6 +155,22 @@ def test_the_servers_of_a_config(monkeypatch, tmp_path):
         list(doctor.servers(tmp_path / "c.yaml"))
 
 
+def test_a_config_that_does_not_load_is_to_be_fixed(tmp_path, capsys, monkeypatch):
+    config = tmp_path / "c.yaml"
+    text = (ROOT / "configs/tiny_sums.yaml").read_text(encoding="utf-8")
+    config.write_text(text)
+    [found] = doctor.keys(config)
+    assert found.status == "ok" and found.found.startswith(f"{config} is a valid config of train.py; model and data: ")
+    config.write_text(f"{text}\nsede: 1\nbeta: 2\n")
+    for check in ("python", "packages", "imports_and_devices", "memory", "disk", "sandbox", "hub"):
+        monkeypatch.setattr(doctor, check, lambda: iter(()))
+    monkeypatch.setattr(sys, "argv", ["doctor.py", "--config", str(config)])
+    assert doctor.main() == 1
+    told = capsys.readouterr().out
+    assert "sede: unknown key; did you mean 'seed'?" in told and told.endswith("\n0 ok, 0 to look at, 2 to fix\n")
+    assert list(doctor.keys(None)) == []
+
+
 def test_the_web_tools_of_a_config(monkeypatch, tmp_path):
     config = tmp_path / "c.yaml"
 
