@@ -47,11 +47,10 @@ from lib.generators.reply_cache import CachedGenerator, ReplyCache, key_of, seed
 from lib.generators.selection import Entry, lines, rollouts, select
 from lib.rewards.judge import Judge, prepare
 from lib.rewards.routing import judge_of_rows
-from lib.rl.prompts import chat_columns, chat_of
+from lib.rl.prompts import chat_of, question_columns
 from lib.run.directory import check_directory, discard
 from lib.run.runlog import RunLog, write_whole
 from lib.run.tracking import Tracker
-from lib.text.chats import text_of
 from lib.text.data import load_splits
 from lib.text.templates import system_notes
 from lib.tools.loop import Episode, ToolLoop, make_loop
@@ -137,15 +136,12 @@ def load_jobs(config: CollectConfig, screen: Screen) -> tuple[list[RolloutJob], 
     """Returns a job for every rollout of the run, the samples of a prompt in succession, and their judge."""
     dataset, prompts, reward = config.dataset, config.prompts, config.reward
     target = dataset.target_field
-    columns = chat_columns(prompts) + ([target] if target and not reward else [])
-    source = SFTDataset(
-        **dataset.model_dump(include={"name", "config_name", "revision", "split"}),
-        test_split_size=0,
-        max_train_rows=dataset.max_rows,
-    )
-    splits = load_splits(source, columns, lambda row: text_of(chat_of(row, prompts)))
+    columns, question_of = question_columns(prompts)
+    columns += [target] if target and not reward else []
+    source = SFTDataset(**dataset.model_dump(exclude={"target_field", "max_rows"}), max_train_rows=dataset.max_rows)
+    splits = load_splits(source, columns, question_of)
     first = "the first " if len(splits.train) == dataset.max_rows else ""
-    screen.say(f"data: {splits.source}, {first}{len(splits.train)} prompts")
+    screen.say(f"data: {splits.source}, {first}{len(splits.train)} prompts, {len(splits.test)} more held out")
     judge, notes = None, system_notes((chat_of(row, prompts) for row in splits.train), prompts.system)
     if reward:
         count = len(splits.notes)

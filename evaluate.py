@@ -117,7 +117,10 @@ def main() -> int:
             f"these rows are not split as those of {adapter} were, or are others: it may have been trained on some of "
             "these questions; restore data and settings of its run, unless you mean to measure it on other questions"
         )
-    held_out, which = chosen_rows(config, task.splits, task.selection, args, task.fits)
+    most = config.prompt_limit[1]
+    held_out, which = chosen_rows(
+        config, task.splits, task.selection, args, lambda row: len(task.prompt_ids(row)) <= most
+    )
     rows = []
     # a server elsewhere reads it, and maybe no other place; a run of others may not be written to
     near = config.run_dir if config.run_dir.is_dir() and os.access(config.run_dir, os.W_OK) else None

@@ -1,14 +1,15 @@
 """Prompts as token ids, and the chats and templates from which they are rendered."""
 
 import string
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lib.core.config import ChatPrompts
+from lib.core.config import ChatPrompts, Prompts
 from lib.core.errors import ConfigError
 from lib.rewards.judge import Verdict
 from lib.rl.reviews import Review
+from lib.text.chats import text_of
 from lib.text.templates import PLAIN, Outside, listed, render, switch_thinking, system_notes, with_system
 
 if TYPE_CHECKING:  # it imports torch
@@ -65,9 +66,17 @@ def columns_of(template: str, key: str = "prompts.user") -> list[str]:
         raise ConfigError(f"{key}: {error}; double a brace that is meant as text: {{{{ or }}}}") from error
 
 
-def chat_columns(prompts: ChatPrompts) -> list[str]:
-    """Returns the columns that a chat is made from. Raises ConfigError when braces do not pair up."""
-    return [prompts.messages_field] if prompts.messages_field else columns_of(prompts.user)
+def question_columns(prompts: ChatPrompts | Prompts) -> tuple[list[str], Callable[[dict[str, Any]], str]]:
+    """Returns the columns that ask a row's question, and what reads the question from them.
+
+    Whatever the words around them, so every script holds out the same rows. Raises ConfigError if there are none.
+    """
+    if isinstance(prompts, ChatPrompts) and prompts.messages_field:
+        alone = prompts.model_copy(update={"system": None})
+        return [prompts.messages_field], lambda row: text_of(chat_of(row, alone))
+    if not (columns := sorted(set(columns_of(prompts.user)))):
+        raise ConfigError("prompts.user: names no column of the data, so every row would ask the same: write {column}")
+    return columns, lambda row: "\n".join(str(row[name]) for name in columns)
 
 
 def chat_of(row: dict[str, Any], prompts: ChatPrompts) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 import torch
 
 from judge.parsing import unchanged
-from lib.core.config import ChatPrompts, Eval, ScoreConfig, SelfPlayConfig
+from lib.core.config import Eval, ScoreConfig, SelfPlayConfig
 from lib.core.errors import ConfigError
 from lib.core.registry import did_you_mean
 from lib.generators.engines import NATIVE, Engine, engine_of
@@ -21,7 +21,7 @@ from lib.rewards.routing import judge_of_rows
 from lib.rl.corrections import CorrectionPrompts
 from lib.rl.curriculum import easy_rows
 from lib.rl.probe import probe, probe_adapters, readable
-from lib.rl.prompts import ChatRenderer, chat_columns, chat_of, columns_of, filled
+from lib.rl.prompts import ChatRenderer, columns_of, question_columns
 from lib.rl.tool_prompts import ToolRenderer
 from lib.rl.tree import Sampling
 from lib.text.chats import text_of
@@ -54,10 +54,6 @@ class Prepared(Generic[TaskConfig]):
         """Returns the token ids of a row's first prompt."""
         return self.prompts.prompt(row).ids
 
-    def fits(self, row: dict) -> bool:
-        """True if a row's first prompt is within the budget."""
-        return len(self.prompt_ids(row)) <= self.config.prompt_limit[1]
-
 
 @dataclass(frozen=True)
 class Task(Prepared[TaskConfig]):
@@ -66,13 +62,10 @@ class Task(Prepared[TaskConfig]):
     policy: Policy
     engine: Engine = NATIVE  # samples what the policy writes
 
-    def sampling(
-        self, temperature: float, *copies: int, budgets: tuple[int, ...] = (), by_base: float = 0.0,
-        followed: int | None = None,
-    ) -> Sampling:  # fmt: skip
+    def sampling(self, temperature: float, *copies: int, budgets: tuple[int, ...] = (), **how: Any) -> Sampling:
         """Returns the settings for sampling a tree with `copies` of an answer by attempt, one of each later attempt.
 
-        `budgets`, by attempt, are in place of those of training.
+        `budgets`, by attempt, are in place of those of training; `how`: by_base, followed.
         """
         budgets = budgets or self.config.budgets
         return Sampling(
@@ -82,9 +75,8 @@ class Task(Prepared[TaskConfig]):
             stop_ids=stop_ids(self.policy.language_model, self.tokenizer),
             pad_id=self.tokenizer.pad_token_id,
             batch_size=self.config.generation.batch_size,
-            by_base=by_base,
-            followed=followed,
             engine=self.engine,
+            **how,
         )
 
 
@@ -113,10 +105,7 @@ def load_task(config: TaskConfig, say: Callable[[str], None] = print) -> Task[Ta
 def load_data(config: ScoreConfig | SelfPlayConfig) -> tuple[Splits, Judge]:
     """Loads rows and judge. Raises ConfigError for every mistake that shows without a model."""
     dataset, prompts, compares = config.dataset, config.prompts, isinstance(config, ScoreConfig)
-    if isinstance(prompts, ChatPrompts):
-        splits = load_splits(dataset, chat_columns(prompts), lambda row: text_of(chat_of(row, prompts)))
-    else:
-        splits = load_splits(dataset, columns_of(prompts.user), lambda row: filled(prompts.user, row, "prompts.user"))
+    splits = load_splits(dataset, *question_columns(prompts))
     judge, splits = judge_of_rows(config.reward, splits, dataset.target_field, compares)
     _check_templates(config, set(splits.train[0]))
     if isinstance(config, ScoreConfig) and config.prompts.feedback == "tests":

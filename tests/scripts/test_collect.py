@@ -20,16 +20,19 @@ from helpers import forks
 from helpers.faults import INVENTIONS, ON_REQUEST, SPOILINGS, faulty
 from helpers.judges import judge_by
 from helpers.server import held, notes, serve
+from helpers.tiny import SCORE, SELFPLAY, changed, write_task
 
 import collect_rollouts
 from data.builders import write_rows
-from lib.core.config import Collection
+from lib.core.config import CollectConfig, Collection, ScoreConfig, SelfPlayConfig, load
 from lib.core.console import Screen
+from lib.core.errors import ConfigError
 from lib.core.stats import wilson
 from lib.generators.progress import CollectionProgress
 from lib.generators.protocol import Request
 from lib.generators.reply_cache import key_of
 from lib.generators.selection import lines, rollouts, select
+from lib.rl.task import load_data
 from lib.run.runlog import encode, read_jsonl
 from lib.tools.loop import Episode
 
@@ -755,3 +758,26 @@ def test_the_samples_of_a_prompt_are_one_witness(capsys):
     )
     lowest, highest = wilson(25, 50)
     assert low == pytest.approx(lowest, abs=0.006) and high == pytest.approx(highest, abs=0.006)
+
+
+def test_rows_that_training_holds_out_are_not_asked_about(tmp_path, monkeypatch):
+    """Whatever the words around the question, and in whichever of the trainers."""
+    monkeypatch.chdir(tmp_path)
+    write_task(tmp_path, changed(SCORE, {"dataset.test_split_size": 5}), tmp_path)
+    write_task(tmp_path, changed(SELFPLAY, {
+        "dataset.test_split_size": 5, "prompts.user": "Add up {question}.", "prompts.system": "You add up.",
+    }), tmp_path, name="play.yaml")  # fmt: skip
+    held_out = [
+        [row["question"] for row in load_data(load(kind, Path(name), []))[0].test]
+        for kind, name in ((ScoreConfig, "tiny.yaml"), (SelfPlayConfig, "play.yaml"))
+    ]
+    assert len(held_out[0]) == 5 and held_out[0] == held_out[1]
+    config = CollectConfig(
+        run_name="x", model={"name": str(tmp_path), "max_seq_length": 200},
+        dataset={"name": "rows.jsonl", "test_split_size": 5}, prompts={"user": "How much is {question}?"},
+    )  # fmt: skip
+    jobs, _ = collect_rollouts.load_jobs(config, Screen())
+    asked = [job.row["question"] for job in jobs]
+    assert len(asked) == 20 and not {*asked} & {*held_out[0]}
+    with pytest.raises(ConfigError, match="names no column"):
+        load_data(load(ScoreConfig, Path("tiny.yaml"), ["prompts.user=Hello"]))

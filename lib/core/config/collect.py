@@ -3,7 +3,7 @@
 from typing import Any
 
 from lib.core.config.chat import ChatPrompts, Server, ServerName, Servers, Thinking, Tools, server_conflicts
-from lib.core.config.section import Conflicts, Count, Name, Section, Share, Weight
+from lib.core.config.section import Conflicts, Count, CountOrZero, Name, Section, Share, Weight
 from lib.core.config.shared import SMOKE_TOKENS, AtMost, Model, Reward, RunConfig, SandboxSettings, Source
 
 
@@ -50,6 +50,8 @@ class RolloutDataset(Source):
 
     target_field: Name | None = None  # the column with the right answer, for rewards that compare with it
     max_rows: Count | None = None  # use at most this many rows, the first ones
+    test_split_size: CountOrZero = 0  # rows to leave out: those that training holds out by the same keys
+    family_field: Name | None = None  # as in training
 
 
 class CollectConfig(RunConfig):
