@@ -44,14 +44,14 @@ def mean_interval(values: Sequence[float], groups: Sequence[Hashable] | None = N
 def paired_delta_interval(
     first: Sequence[float], second: Sequence[float], groups: Sequence[Hashable] | None = None, most: float = 1
 ) -> tuple[float, float]:
-    """Returns the interval of mean(second - first), differences of at most `most`; clusters as in `mean_interval`.
+    """Returns the interval of mean(second - first), cut to [-most, most]; clusters as in `mean_interval`.
 
     Where all differences are equal, others may be as frequent as Wilson's interval of 0 of n reaches.
     """
     differences = [after - before for before, after in zip(first, second, strict=True)]
     low, high = mean_interval(differences, groups)
-    if not high - low < 1e-9:  # nan, too
-        return low, high
+    if not high - low < 1e-9:  # nan, too, which stays nan below
+        return max(low, -most), min(high, most)
     hidden = wilson(0, len(differences) if groups is None else len(set(groups)))[1]
     return low - hidden * (most + low), high + hidden * (most - high)
 

@@ -59,11 +59,21 @@ def test_unequal_clusters_are_centred_on_the_overall_mean():
 
 
 def test_paired_delta():
-    first, second = [0, 1, 0, 1], [1, 1, 1, 0]
-    assert paired_delta_interval(first, second) == mean_interval([1, 0, 1, -1])
-    assert paired_delta_interval(first, second, [1, 1, 2, 2]) == mean_interval([1, 0, 1, -1], [1, 1, 2, 2])
+    first, second = [0, 1, 0, 1] * 6, [1, 1, 1, 0] * 6
+    groups = [*range(12)] * 2
+    assert paired_delta_interval(first, second) == mean_interval([1, 0, 1, -1] * 6)
+    assert paired_delta_interval(first, second, groups) == mean_interval([1, 0, 1, -1] * 6, groups)
     with pytest.raises(ValueError):
         paired_delta_interval([1], [1, 2])
+
+
+def test_an_interval_of_differences_stays_within_their_bounds():
+    """Two questions, one of them lost: Student's interval of -1 and 0 is -0.5 -/+ 12.7 * 0.5."""
+    assert mean_interval([-1, 0]) == pytest.approx((-6.853, 5.853), abs=1e-3)
+    assert paired_delta_interval([1, 0], [0, 0]) == (-1, 1)
+    assert paired_delta_interval([1, 0], [-1, 0], most=2) == (-2, 2)  # two deltas differ by 2 at most
+    low, high = paired_delta_interval([0, 0, 0], [1, 1, 0])
+    assert low == mean_interval([1, 1, 0])[0] and high == 1  # the end that is within them is not moved
 
 
 @pytest.mark.parametrize(("first", "second"), [(0, 0), (1, 1), (0, 1), (1, 0)])
