@@ -5,7 +5,6 @@ from typing import Any
 
 import yaml
 from pydantic import BaseModel, TypeAdapter
-from pydantic.fields import FieldInfo
 
 from lib.core.config import KINDS, keys_of, section_of, weighted_sum
 from lib.core.console import duration, share
@@ -113,18 +112,15 @@ def _unlike(kind: type[BaseModel], tree: dict, instead: dict, prefix: str) -> It
     """Yields these keys of a section; `instead` has the defaults that its owner sets for it."""
     for name, value in tree.items():
         field = kind.model_fields.get(name)
-        default = "–" if field is None or field.is_required() else instead.get(name, plain(field))
+        default = "–"
+        if field is not None and not field.is_required():
+            python = field.get_default(call_default_factory=True)
+            default = instead.get(name, TypeAdapter(Any).dump_python(python, mode="json"))  # as YAML has it
         section = field and section_of(field)
         if section and isinstance(value, dict):
             yield from _unlike(section, value, default if isinstance(default, dict) else {}, f"{prefix}{name}.")
         elif value != default:
             yield f"{prefix}{name}", value, default
-
-
-def plain(field: FieldInfo) -> Any:
-    """Returns the default of a field as YAML has it."""
-    default = field.get_default(call_default_factory=True)
-    return TypeAdapter(Any).dump_python(default, mode="json")
 
 
 def shown(value: Any) -> str:

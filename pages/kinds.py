@@ -145,7 +145,10 @@ def changes_in_words(rows: list[dict]) -> str:
         texts.append(f"Wrong → right less right → wrong is {in_points(now, 'delta')}")
         was = rows[-2].get("delta") if len(rows) > 2 else None
         texts[-1] += f"; {WHEN.get(rows[-2]['when'], 'before')} it was {share(was, '+')}" if is_number(was) else ""
-    texts += [copies_in_words(rows), draw_in_words(now)]
+    texts.append(copies_in_words(rows))
+    key = "revised_minus_fresh"
+    if found := verdict(now, key, "better", "not measurably better or worse", "worse"):
+        texts.append(f"A revision is {found} than a fresh draw: {in_points(now, key)}")
     return " ".join(f"{text}." for text in texts if text)
 
 
@@ -161,13 +164,6 @@ def copies_in_words(rows: list[dict]) -> str:
     start = "It copies: it" if repeats_itself(rows[-1]) else "It"
     rate = in_brackets(rows[-1], "repeat_rate")
     return f"{start} repeats {rate} of its wrong answers{before_training(rows, 'repeat_rate')}"
-
-
-def draw_in_words(now: dict) -> str:
-    """Whether a revision after a wrong attempt 1 is worth more than another attempt 1; "" where not measured."""
-    key = "revised_minus_fresh"
-    found = verdict(now, key, "better", "not measurably better or worse", "worse")
-    return f"A revision is {found} than a fresh draw: {in_points(now, key)}" if found else ""
 
 
 def verdict(row: dict, key: str, above: str = "above", level: str = "level", below: str = "below") -> str:

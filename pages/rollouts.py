@@ -66,10 +66,6 @@ class Rollouts:
         start = int(number) * PART
         return packed({"rollouts": [unit["body"] for unit in self.units[start : start + PART]]})
 
-    def names(self) -> list[str]:
-        """Returns the names of all blobs."""
-        return ["index", "prompts", *(f"part-{number}" for number in range(self.parts))]
-
     def within(self, most: int) -> tuple["Rollouts", dict[str, str]]:
         """Returns as many rollouts as fit into `most` bytes of base64, evenly drawn, and their blobs by name.
 
@@ -77,7 +73,8 @@ class Rollouts:
         """
         kept, share = self, 1.0
         while True:
-            blobs = {name: base64.b64encode(kept.blob(name)).decode() for name in kept.names()}
+            names = ("index", "prompts", *(f"part-{number}" for number in range(kept.parts)))
+            blobs = {name: base64.b64encode(kept.blob(name)).decode() for name in names}
             size = sum(map(len, blobs.values()))
             if size <= most or not kept.units:
                 return kept, blobs
