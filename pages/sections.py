@@ -133,20 +133,22 @@ def swap_tables(named: Sequence[tuple[str, dict]]) -> list[PageSection]:
         "acc_own_wrong": ("own attempt 1 wrong", "muted"), "acc_own_right": ("own attempt 1 right", "muted"),
         "repeats": ("repeats it", "muted"),
     }  # fmt: skip
-    lines = []
+    heads = [*columns.values(), ("n", "muted")]
+    blocks: list[Paragraph | TextTable] = []
     for name, row in named:
         label = label_of({"label": f"step {row.get('step')} of stage {row.get('stage')}", **row}, [row])
-        lines.append(TableLine(f"{name}{label}, {samples_of([row])}"))
+        lines = []
         for context, read in READ.items():
             numbers = row["after"].get(context) or {}
             cells = [*(rate_cell(numbers, key) for key in columns), Cell(str(numbers.get("n", "")))]
             lines.append(TableLine(f"after {read}", cells))
+        # above the table and not within it, where so long a title would make a terminal's first column as wide
+        blocks += [Paragraph(f"{name}{label}, {samples_of([row])}"), TextTable(heads, lines)]
     note = (
         "How often attempt 2 is right after its own first attempt and after another question's; below, 95 % "
         "intervals, differences in pairs. Repeats it: the answer is that of the first attempt that it has read."
     )
-    table = TextTable([*columns.values(), ("n", "muted")], lines)
-    return [PageSection("What attempt 2 makes of attempt 1", [table], note)] if lines else []
+    return [PageSection("What attempt 2 makes of attempt 1", blocks, note)] if blocks else []
 
 
 def scoreboards(runs: Sequence[RunFolder]) -> list[PageSection]:

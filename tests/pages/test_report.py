@@ -226,7 +226,7 @@ def test_greedy_rows_stand_below_those_beside_them(run):
                             "after stage II, temperature 1, selection"]  # fmt: skip
 
 
-def test_swapped_attempts_have_a_section(run):
+def test_swapped_attempts_have_a_section(run, capsys):
     def found(temperature, acc):
         numbers = {"n": 90, "acc": acc, "acc_ci95": [acc - 0.01, acc + 0.02], "minus_own": -0.25, "acc_own_wrong": None}
         row = {"when": "after_stage2", "stage": 2, "step": None, "n": 100, "prompts": 100, "temperature": temperature}
@@ -239,6 +239,10 @@ def test_swapped_attempts_have_a_section(run):
     start = text.index("after its own")
     assert text[start + 1 : start + 7] == ["22.2 %", "21.2 24.2", "-25.0", "–", "–", "–"]
     assert any("after stage II, by greedy decoding, n = 100 answers to 100 held-out questions" in line for line in text)
+    capsys.readouterr()
+    call(report, run, "--text")
+    shown = capsys.readouterr().out.partition("makes of attempt 1\n")[2].partition("How often")[0]
+    assert max(map(len, shown.splitlines())) <= 100 and shown.count("after its own") == 2
 
 
 def test_the_page_needs_no_network_and_texts_are_only_text(run):
