@@ -49,11 +49,6 @@ class Rollouts:
             "rows": {name: [unit[name] for unit in self.units] for name in columns},
         }  # fmt: skip
 
-    @property
-    def parts(self) -> int:
-        """Returns the number of parts."""
-        return -(-len(self.units) // PART)
-
     def blob(self, name: str) -> bytes | None:
         """Returns one file of the browser, gzipped JSON: "index", "prompts" or "part-7"; None if there is none."""
         if name == "index":
@@ -61,10 +56,9 @@ class Rollouts:
         if name == "prompts":
             return packed({"prompts": self.prompts})
         kind, _, number = name.partition("-")
-        if kind != "part" or not number.isdecimal() or int(number) >= self.parts:
-            return None
-        start = int(number) * PART
-        return packed({"rollouts": [unit["body"] for unit in self.units[start : start + PART]]})
+        start = int(number) * PART if kind == "part" and number.isdecimal() else len(self.units)
+        units = self.units[start : start + PART]
+        return packed({"rollouts": [unit["body"] for unit in units]}) if units else None
 
     def within(self, most: int) -> tuple["Rollouts", dict[str, str]]:
         """Returns as many rollouts as fit into `most` bytes of base64, evenly drawn, and their blobs by name.
@@ -73,7 +67,7 @@ class Rollouts:
         """
         kept, share = self, 1.0
         while True:
-            names = ("index", "prompts", *(f"part-{number}" for number in range(kept.parts)))
+            names = ("index", "prompts", *(f"part-{start // PART}" for start in range(0, len(kept.units), PART)))
             blobs = {name: base64.b64encode(kept.blob(name)).decode() for name in names}
             size = sum(map(len, blobs.values()))
             if size <= most or not kept.units:
