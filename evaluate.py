@@ -90,6 +90,7 @@ def main() -> int:
     if args.compare:
         for pair in paired.chosen(args.compare):
             print("\n".join(paired.lines(*pair)))
+        print(f"In brackets 95 % intervals. {paired.LEGEND}")
         return FINISHED
     prepare(config)
     if args.check:

@@ -145,25 +145,18 @@ def changes_in_words(rows: list[dict]) -> str:
         texts.append(f"Wrong → right less right → wrong is {in_points(now, 'delta')}")
         was = rows[-2].get("delta") if len(rows) > 2 else None
         texts[-1] += f"; {WHEN.get(rows[-2]['when'], 'before')} it was {share(was, '+')}" if is_number(was) else ""
-    texts.append(copies_in_words(rows))
+    if is_number(now.get("repeat_rate")):
+        start, rate = "It copies: it" if repeats_itself(now) else "It", in_brackets(now, "repeat_rate")
+        texts.append(f"{start} repeats {rate} of its wrong answers{before_training(rows, 'repeat_rate')}")
     key = "revised_minus_fresh"
-    if found := verdict(now, key, "better", "not measurably better or worse", "worse"):
-        texts.append(f"A revision is {found} than a fresh draw: {in_points(now, key)}")
-    return " ".join(f"{text}." for text in texts if text)
+    if word := verdict(now, key, "better", "not measurably better or worse", "worse"):
+        texts.append(f"A revision is {word} than a fresh draw: {in_points(now, key)}")
+    return " ".join(f"{text}." for text in texts)
 
 
 def before_training(rows: list[dict], key: str) -> str:
     """Returns a share before training as the end of a sentence; "" where it is unknown."""
     return f"; before training it was {share(rows[0][key])}" if len(rows) > 1 and is_number(rows[0].get(key)) else ""
-
-
-def copies_in_words(rows: list[dict]) -> str:
-    """The share of wrong answers that is given again; "" where that is unknown."""
-    if not is_number(rows[-1].get("repeat_rate")):
-        return ""
-    start = "It copies: it" if repeats_itself(rows[-1]) else "It"
-    rate = in_brackets(rows[-1], "repeat_rate")
-    return f"{start} repeats {rate} of its wrong answers{before_training(rows, 'repeat_rate')}"
 
 
 def verdict(row: dict, key: str, above: str = "above", level: str = "level", below: str = "below") -> str:
@@ -181,14 +174,20 @@ def in_points(row: dict, key: str) -> str:
 
 def plays(rows: list[dict]) -> str:
     """Describes the share of right single answers, and whether it changed where first and last can be paired."""
-    verb, now = "went", share(rows[-1]["acc"])
+    now = share(rows[-1]["acc"])
     if len(rows) == 1:
         return f"Pass@1 on held-out questions is {now}."
+    return f"Pass@1 on held-out questions {moved(rows, 'acc')} from {share(rows[0]['acc'])} to {now}."
+
+
+def moved(rows: list[dict], key: str) -> str:
+    """Returns the verb for how an accuracy went from the first row to the last; "went" if they cannot be paired."""
     with suppress(ConfigError):  # other questions, or rows of an earlier version
-        pair = compare(rows[0], rows[-1], ("first", "last"))[0]
-        moved = "rose" if pair["difference"] > 0 else "fell"
-        verb = moved if pair["p"] < 0.05 else "did not measurably change: it went"
-    return f"Pass@1 on held-out questions {verb} from {share(rows[0]['acc'])} to {now}."
+        for pair in compare(rows[0], rows[-1], ("first", "last")):
+            if pair["of"] == key:
+                verb = "rose" if pair["difference"] > 0 else "fell"
+                return verb if pair["differs"] else "did not measurably change: it went"
+    return "went"
 
 
 def held_out_loss(rows: list[dict]) -> str:

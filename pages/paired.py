@@ -15,13 +15,19 @@ from lib.core.stats import paired_delta_interval, sign_flip_p
 from lib.run.runlog import read_jsonl
 
 NAMES = {"acc_attempt1": "attempt 1", "acc_attempt2": "attempt 2", "delta": "delta", "acc": "pass@1"}
+LEGEND = (
+    "p is from the exact sign-flip test over questions (McNemar's, with one answer to each): how likely a difference "
+    "at least this large would be if every question were as likely to change for the better as for the worse. "
+    "Intervals are Student's, approximate for few questions: it is a difference only where p < 0.05 and the interval "
+    "leaves out 0."
+)
 
 
 def compare(first: dict, second: dict, names: Sequence[str]) -> list[dict]:
     """Compares two rows of evaluations.jsonl: returns a row per accuracy, and for delta, with interval and p-value.
 
-    `names` identify the two in error messages. p is exact; with one answer per question it is McNemar's. Raises
-    ConfigError if they cover different questions or have no results per question.
+    `names` identify the two in error messages; LEGEND explains p, and when they differ. Raises ConfigError if they
+    cover different questions or have no results per question.
     """
     for row, name in zip((first, second), names, strict=True):
         if "per_question" not in row or "questions" not in row:
@@ -81,6 +87,7 @@ def lines(first: dict, second: dict, names: Sequence[str]) -> list[str]:
         told.append(
             f"  {NAMES[row['of']]:10} {share(row['first'], sign)} -> {share(row['second'], sign)}   "
             f"{in_brackets(row, 'difference', '+')}   p = {row['p']:.2g}"
+            f"{'' if row['differs'] else ', no measurable difference'}"
         )
     return told
 
@@ -105,10 +112,13 @@ def _difference(one: list[int], n_one: list[int], two: list[int], n_two: list[in
     unit = gcd(every, other)
     # b / other - a / every over a common denominator: the exact sign-flip test needs integers
     signed = [(b * every - a * other) // unit for a, b in zip(one, two, strict=True)]
+    low, high = paired_delta_interval(before, after, group, most)
+    p = sign_flip_p(signed)
     return {
         "difference": sum(two) / other - sum(one) / every,
-        "difference_ci95": list(paired_delta_interval(before, after, group, most)),
-        "p": sign_flip_p(signed),
+        "difference_ci95": [low, high],
+        "p": p,
+        "differs": p < 0.05 and (low > 0 or high < 0),
     }
 
 

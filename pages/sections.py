@@ -94,9 +94,8 @@ def in_pairs(runs: Sequence[RunFolder]) -> list[PageSection]:
                 lines.append(TableLine(paired.NAMES[row["of"]], numbers))
     note = (
         "Two evaluations of the same questions, compared question by question; below, 95 % intervals, each question "
-        "counting once. p: how likely a difference at least this large would be if every question were as "
-        "likely to change for the better as for the worse. This compares these weights; whether one way of training "
-        "is better than another takes several seeds."
+        f"counting once. {paired.LEGEND} This compares these weights; whether one way of training is better than "
+        "another takes several seeds."
     )
     heads = [("before", "muted"), ("after", "muted"), ("difference", "two"), ("p", "muted")]
     tables = [TextTable(heads, lines)] if lines else []

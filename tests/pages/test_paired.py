@@ -67,6 +67,17 @@ def test_one_answer_to_each_question_by_hand():
     assert row["p"] == pytest.approx(2 * (1 + 6) / 64)  # McNemar's: at most 1 of 6
 
 
+def test_it_is_a_difference_only_where_the_exact_test_and_the_interval_agree(folder, capsys):
+    """Of 32 questions 5 are lost and none is gained: p = 2 / 2^5 = 0.0625, and the interval is all below 0."""
+    before, after = double([1] * 32, [1] * 32), double([0] * 5 + [1] * 27, [0] * 8 + [1] * 24)
+    one, two, _ = compare(before, after, NAMES)
+    assert one["p"] == 2 / 2**5 and one["difference_ci95"][1] < 0 and not one["differs"]
+    assert two["p"] == 2 / 2**8 and two["differs"]  # and 8 are a difference
+    said = say(capsys, folder("a", before), folder("b", after)).splitlines()
+    assert said[1].endswith("p = 0.062, no measurable difference") and said[2].endswith("p = 0.0078")
+    assert "exact sign-flip test over questions (McNemar's, with one answer to each)" in said[-1]
+
+
 def test_samples_of_a_question_are_one_witness_and_their_numbers_may_differ():
     one, two = [0, 1, 1, 0, 1, 0], [1, 4, 4, 2, 4, 3]
     (row,) = compare(single(one), single(two, n=[4] * 6), NAMES)
