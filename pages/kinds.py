@@ -129,12 +129,15 @@ IMITATION = (
 
 
 def corrects(rows: list[dict]) -> str:
-    """Whether a run corrects, and how often the last attempt is right."""
-    now, last = rows[-1], attempts_of(rows[-1])[-1]
+    """Whether a run corrects, how often the last attempt is right, and that attempt 1 is less often so, if it is."""
+    now, last, first = rows[-1], attempts_of(rows[-1])[-1], rows[0].get("acc_attempt1")
     text = verdict(now, "delta", "It corrects itself", "It does not measurably correct itself",
                    "It spoils more than it corrects")  # fmt: skip
     text += f"{': a' if text else 'A'}ttempt {last} is right on {share(now[f'acc_attempt{last}'])} of the held-out "
-    return f"{text}questions{before_training(rows, f'acc_attempt{last}')}."
+    text += f"questions{before_training(rows, f'acc_attempt{last}')}."
+    if is_number(first) and first > now["acc_attempt1"]:
+        text += f" Attempt 1 {moved(rows, 'acc_attempt1')} from {share(first)} to {share(now['acc_attempt1'])}."
+    return text
 
 
 def changes_in_words(rows: list[dict]) -> str:
@@ -156,7 +159,9 @@ def changes_in_words(rows: list[dict]) -> str:
 
 def before_training(rows: list[dict], key: str) -> str:
     """Returns a share before training as the end of a sentence; "" where it is unknown."""
-    return f"; before training it was {share(rows[0][key])}" if len(rows) > 1 and is_number(rows[0].get(key)) else ""
+    note = ", which is no measurable difference" if moved(rows, key).startswith("did not") else ""
+    known = len(rows) > 1 and is_number(rows[0].get(key))
+    return f"; before training it was {share(rows[0][key])}{note}" if known else ""
 
 
 def verdict(row: dict, key: str, above: str = "above", level: str = "level", below: str = "below") -> str:
@@ -164,6 +169,8 @@ def verdict(row: dict, key: str, above: str = "above", level: str = "level", bel
     low, high = row.get(f"{key}_ci95") or (None, None)
     if not all(map(is_number, (low, high, row.get(key)))):
         return ""
+    if key == "delta" and is_number(row.get("mcnemar_p")) and row["mcnemar_p"] >= 0.05:
+        return level  # of few questions, Student's interval may leave out 0 where the exact test finds nothing
     return above if low > 0 else below if high < 0 else level
 
 

@@ -14,7 +14,7 @@ from lib.core.errors import ConfigError
 from lib.core.stats import paired_delta_interval, sign_flip_p
 from lib.run.runlog import read_jsonl
 
-NAMES = {"acc_attempt1": "attempt 1", "acc_attempt2": "attempt 2", "delta": "delta", "acc": "pass@1"}
+NAMES = {f"acc_attempt{number}": f"attempt {number}" for number in range(1, 10)} | {"delta": "delta", "acc": "pass@1"}
 LEGEND = (
     "p is from the exact sign-flip test over questions (McNemar's, with one answer to each): how likely a difference "
     "at least this large would be if every question were as likely to change for the better as for the worse. "

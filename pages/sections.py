@@ -54,8 +54,7 @@ def held_out(
     columns, last = kind.columns(every), groups[-1][1][-1]
     lines = []
     for title, rows in groups:
-        if title:
-            lines.append(TableLine(title))
+        lines += [TableLine(title)] if title else []
         for row in rows:
             label = label_of({"label": f"step {row.get('global_step')}", **row}, every)
             lines.append(TableLine(label, [*(rate_cell(row, key) for key in columns), Cell(str(row.get("n", "")))]))

@@ -160,6 +160,33 @@ def test_a_fresh_draw_has_columns_where_it_was_measured(run):
     assert "fresh: how often another first attempt to the same question is." in " ".join(page.text)
 
 
+def test_the_headline_claims_what_tests_on_pairs_support(run):
+    """Six questions that change, all in one direction, are the fewest with p < 0.05: 2 / 2^6 = 0.031."""
+
+    def counts(one, two):
+        right = {"acc_attempt1": one, "acc_attempt2": two}
+        return {"n": [1] * 16} | {key: [1] * count + [0] * (16 - count) for key, count in right.items()}
+
+    def lead(before, after, p):
+        rows = []
+        for when, stage, step, right in (("pretrain", 1, 0, before), ("after_stage2", 2, 4, after)):
+            row = evaluation(when, stage, step, *(count / 16 for count in right), questions="same", mcnemar_p=p)
+            rows.append(row | {"per_question": counts(*right)})
+        write(run, "evaluations", rows)
+        return next(text for text in page_of(run).text if "attempt 2 is right on" in text).replace("\u00a0", " ")
+
+    assert lead((7, 8), (5, 10), 0.0625) == (
+        "It does not measurably correct itself: attempt 2 is right on 62.5 % of the held-out questions; before "
+        "training it was 50.0 %, which is no measurable difference. Attempt 1 did not measurably change: it went from "
+        "43.8 % to 31.2 %."
+    )
+    assert lead((8, 4), (2, 12), 0.002) == (
+        "It corrects itself: attempt 2 is right on 75.0 % of the held-out questions; before training it was 25.0 %. "
+        "Attempt 1 fell from 50.0 % to 12.5 %."
+    )
+    assert "Attempt 1" not in lead((8, 8), (8, 15), 0.016)
+
+
 def test_the_headline_says_whether_it_corrects_copies_or_draws_again(run, capsys):
     rows = [json.loads(line) for line in (run / "evaluations.jsonl").read_text().splitlines()]
     numbers = {"delta": 0.004, "delta_ci95": [-0.004, 0.012], "repeat_rate": 0.98, "repeat_rate_ci95": [0.96, 0.99],
