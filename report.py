@@ -60,7 +60,7 @@ def main() -> int:
         print(page["lead"])
     print(f"report: {target}")
     if len(runs) == 1 and any(folder.glob("stage*/MANIFEST.json")):
-        print(f"try next: python chat.py {folder}, python export.py {folder} --to gguf")
+        print(f"try next: python chat.py {folder}, python export.py {folder} --to merged")
     return FINISHED
 
 

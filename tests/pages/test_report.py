@@ -149,6 +149,14 @@ def test_the_table_has_the_numbers_of_the_evaluations(run, capsys):
     assert shown[0].startswith(sentence) and shown[1:] == [f"report: {run / 'report.html'}"]
 
 
+def test_what_to_try_next_works_for_every_tokenizer(run, capsys):
+    """export.py refuses GGUF for tokenizers of single characters, as the tiny models have."""
+    (run / "stage2").mkdir()
+    (run / "stage2" / "MANIFEST.json").touch()
+    page_of(run)
+    assert capsys.readouterr().out.endswith(f"try next: python chat.py {run}, python export.py {run} --to merged\n")
+
+
 def test_a_fresh_draw_has_columns_where_it_was_measured(run):
     assert "fresh" not in page_of(run).text
     fresh = {"revised_after_wrong": 0.348, "fresh_after_wrong": 0.289, "revised_minus_fresh": 0.059,
