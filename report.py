@@ -9,7 +9,9 @@
 
 It reads config.yaml, metrics.jsonl, evaluations.jsonl, alarms.jsonl, generations.jsonl and, where they are,
 swaps.jsonl, scoreboard.json and machine.json; a run that is still going, or that was cut off, is shown up to
-there. Training never reads what is written here.
+there. Training never reads what is written here. A file that is no page is never replaced.
+
+Exit codes: 0 finished, 2 no run, or a file in the page's place, 74 disk.
 """
 
 if __name__ == "__main__":
@@ -22,6 +24,7 @@ import csv
 from pathlib import Path
 
 from lib.core.errors import FINISHED, ConfigError, run_script
+from lib.run.runlog import storage_errors
 from pages import terminal
 from pages.live import HOST, serve
 from pages.page import overview, render_runs
@@ -30,6 +33,7 @@ from pages.run_folder import read_run
 from pages.served import CARD, overview_of, read_card, read_served
 
 ROLLOUTS = "rollouts.jsonl"  # of collect_rollouts.py, which trains nothing
+HEAD_BYTES = 65_536  # of a page, with its title
 FILES = ("config.yaml", "metrics.jsonl", "evaluations.jsonl")  # a run has one of them at least
 
 
@@ -54,7 +58,7 @@ def main() -> int:
     if len({card["model"] for card in cards}) < len(cards):  # one name before and after training
         cards = [card | {"model": folder.name} for card, folder in zip(cards, args.runs, strict=True)]
     page = overview_of(cards, rollouts) if cards else overview(runs, rollouts)
-    target.write_text(render_runs(runs, rollouts, page=page), encoding="utf-8", errors="backslashreplace")
+    write_page(target, render_runs(runs, rollouts, page=page))
     folder = args.runs[0]
     if len(runs) == 1:
         print(page["lead"])
@@ -112,6 +116,24 @@ def watch(folders: list[Path], port: int) -> int:
     return FINISHED
 
 
+def write_page(target: Path, html: str) -> None:
+    """Writes the page. Raises ConfigError instead of replacing a file that is no page, StorageError if it cannot."""
+    with storage_errors(target, "start again, or give another file with --out"):
+        if target.is_file() and target.stat().st_size and not is_page(target):
+            raise ConfigError(
+                f"{target}: this file is no page of Rematch, so it is not replaced: move it away, or give another file "
+                "with --out"
+            )
+        target.write_text(html, encoding="utf-8", errors="backslashreplace")
+
+
+def is_page(path: Path) -> bool:
+    """True if the file begins like a page, of this version or an earlier one."""
+    with open(path, "rb") as file:
+        head = file.read(HEAD_BYTES)
+    return head.startswith(b"<!doctype html>") and "· Rematch</title>".encode() in head
+
+
 def write_csv(path: Path, rows: list[dict]) -> None:
     """Writes rows as a table with a column for every key; the ends of an interval get columns of their own."""
     flat = []
@@ -121,7 +143,7 @@ def write_csv(path: Path, rows: list[dict]) -> None:
             is_interval = key.endswith("_ci95") and isinstance(value, list) and len(value) == 2
             cells |= {f"{key}_low": value[0], f"{key}_high": value[1]} if is_interval else {key: value}
         flat.append({key: value for key, value in cells.items() if not isinstance(value, list | dict)})
-    with open(path, "w", encoding="utf-8", newline="") as file:
+    with storage_errors(path, "start again"), open(path, "w", encoding="utf-8", newline="") as file:
         table = csv.DictWriter(file, dict.fromkeys(key for row in flat for key in row))
         table.writeheader()
         table.writerows(flat)

@@ -13,7 +13,7 @@ from helpers.tiny import call
 
 import report
 from data.builders import write_rows
-from lib.core.errors import ConfigError
+from lib.core.errors import ConfigError, StorageError
 from lib.rl.checks import CHECKS, sft_checks
 from pages import curves, kinds
 from pages.alarms import HEADLINES
@@ -155,6 +155,27 @@ def test_what_to_try_next_works_for_every_tokenizer(run, capsys):
     (run / "stage2" / "MANIFEST.json").touch()
     page_of(run)
     assert capsys.readouterr().out.endswith(f"try next: python chat.py {run}, python export.py {run} --to merged\n")
+
+
+def test_a_file_that_is_no_page_is_never_replaced(run, tmp_path):
+    data, page = tmp_path / "data.jsonl", tmp_path / "page.html"
+    for text in ('{"question": "1+1"}\n', "<!doctype html>\n<title>mine</title>\n"):
+        data.write_text(text)
+        with pytest.raises(ConfigError, match=r"data.jsonl: this file is no page of Rematch.* with --out"):
+            call(report, run, "--out", data)
+        assert data.read_text() == text
+    page.touch()  # an empty one holds nothing
+    for _ in range(2):  # and a page is replaced
+        assert call(report, run, "--out", page) == 0
+    assert Page(page.read_text(encoding="utf-8")).text
+
+
+@pytest.mark.parametrize("place", ["/proc/x.html", "file/x.html", "."])
+def test_a_page_that_cannot_be_written_says_why(run, tmp_path, monkeypatch, place):
+    monkeypatch.chdir(tmp_path)
+    Path("file").touch()
+    with pytest.raises(StorageError, match=rf"^{place}: cannot be saved .*or give another file with --out$"):
+        call(report, run, "--out", place)
 
 
 def test_a_fresh_draw_has_columns_where_it_was_measured(run):
