@@ -76,12 +76,14 @@ from lib.run.directory import position
 from lib.run.hub import local_adapter
 from lib.run.manifest import read_manifest
 from lib.run.results import newest_adapter
-from lib.run.runlog import is_number
+from lib.run.runlog import is_number, read_lines
 from pages import paired
 from pages.blocks import seen
 from pages.sections import swap_tables
 from pages.served import CARD, overview_of, read_card, read_served
 from pages.terminal import show_sections
+
+ROW_KEYS = {"when", "n", "prompts", "temperature"}  # of evaluations of every kind and version
 
 
 def main() -> int:
@@ -308,6 +310,7 @@ def command_line() -> tuple[argparse.Namespace, Any, Path | None]:
         args.adapter = local_adapter(args.adapter, "--adapter")
     if args.output:
         try:
+            check_rows(args.output)
             args.output.parent.mkdir(parents=True, exist_ok=True)
             args.output.open("a").close()
         except OSError as error:
@@ -322,6 +325,16 @@ def command_line() -> tuple[argparse.Namespace, Any, Path | None]:
     if adapter and adapter.is_symlink():  # such as `best`: the table names the checkpoint it points to
         adapter = Path(os.path.relpath(adapter.resolve()))
     return args, config, adapter
+
+
+def check_rows(path: Path) -> None:
+    """Raises ConfigError if `--output` names a file of anything but whole rows of evaluations: it gets more of them."""
+    for line in read_lines(path) if path.is_file() else ():
+        if line.problem or not line.ends or (line.row is not None and not line.row.keys() >= ROW_KEYS):
+            raise ConfigError(
+                f"--output {path}: line {line.number} is no row of an evaluation, which has "
+                f"{', '.join(sorted(ROW_KEYS))}, so nothing is appended: give a file of such rows, or a new one"
+            )
 
 
 def _temperature(text: str) -> float:

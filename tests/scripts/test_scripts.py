@@ -418,6 +418,25 @@ def test_evaluate_explains_mistakes(inside, arguments, message):
         tiny.call(evaluate, "--config", "riddles.yaml", *arguments)
 
 
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('{"question": "1+1", "answer": "2"}\n', 1),
+        ('{"when": "train", "step": 1, "temperature": 1.0, "attempt1": "2"}\n', 1),
+        ("<!doctype html>\n", 1),
+        ('{"when": "adapter", "n": 4, "prompts": 4, "temperature": 0.0}\n{"when": "adap', 2),
+        ('{"when": "adapter", "n": 4, "prompts": 4, "temperature": 0.0}', 1),
+    ],
+    ids=["data", "texts", "page", "torn", "open"],
+)
+def test_evaluate_appends_to_no_file_of_others(inside, tmp_path, text, line):
+    mine = tmp_path / "mine"
+    mine.write_text(text)
+    with pytest.raises(ConfigError, match=f"--output {mine}: line {line} is no row of an evaluation.* or a new one"):
+        tiny.call(evaluate, "--config", "riddles.yaml", "--output", mine)
+    assert mine.read_text() == text
+
+
 def test_votes_by_hand():
     right, wrong = ("18.0", True), ("17", False)
     assert vote([right, wrong, ("18", True)], same_answer) == 1.0  # 18 and 18.0 are one camp
