@@ -290,19 +290,18 @@ def _unit(rest: str) -> tuple[str, bool, frozenset[str]] | None:
         unit, rest = _UNITS.get(sign[1], sign[1].replace(" ", "")), rest[sign.end() :]
     if not rest.strip():
         return unit, False, frozenset()
-    is_attached = rest[0] != " "
     words = [_UNIT_WORD.fullmatch(word) for word in rest.replace("per cent", "percent").split()]
     if len(words) > _MOST_WORDS or None in words or _VALUE_WORD.search(rest):
         return None
     if any(not _is_unit_word(word, index == len(words) - 1) for index, word in enumerate(words)):
         return None
-    if is_attached and not _known(words[0][1]):
+    if rest[0] != " " and not _known(words[0][1]):  # attached to the number
         return None
     named = _named_unit(words)
     if unit and named and not same_unit(unit, named):
         return None
     if unit := named or unit:
-        return unit, is_attached and len(rest) == 1, frozenset()
+        return unit, len(rest) == 1, frozenset()  # a blank alone is no rest
     names = [word[1].lower() for word in words if not _NOT_COUNTED.fullmatch(word[1].lower())]
     return "", False, frozenset(re.sub(r"(?<![us])s\Z|es?\Z", "", name).replace("y", "i") for name in names)
 
