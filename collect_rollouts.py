@@ -141,7 +141,8 @@ def load_jobs(config: CollectConfig, screen: Screen) -> tuple[list[RolloutJob], 
     source = SFTDataset(**dataset.model_dump(exclude={"target_field", "max_rows"}), max_train_rows=dataset.max_rows)
     splits = load_splits(source, columns, question_of)
     first = "the first " if len(splits.train) == dataset.max_rows else ""
-    screen.say(f"data: {splits.source}, {first}{len(splits.train)} prompts, {len(splits.test)} more held out")
+    held_out = f", {len(splits.test)} more held out" if splits.test else ""
+    screen.say(f"data: {splits.source}, {first}{len(splits.train)} prompts{held_out}")
     judge, notes = None, system_notes((chat_of(row, prompts) for row in splits.train), prompts.system)
     if reward:
         count = len(splits.notes)

@@ -385,7 +385,7 @@ def keys(config: Path | None) -> Iterator[Finding]:
             yield Finding("config", FAIL, line, f"correct {config}")
         return
     dry_run = f"python {script} --config {config} --dry-run"
-    yield Finding("config", OK, f"{config} is a valid config of {script}; model and data: {dry_run}")
+    yield Finding("config", OK, f"{config} reads as a config of {script}; model and data: {dry_run}")
 
 
 def _tree_of(config: Path) -> Any:

@@ -92,7 +92,7 @@ def main() -> int:
     if args.compare:
         for pair in paired.chosen(args.compare):
             print("\n".join(paired.lines(*pair)))
-        print(f"In brackets 95 % intervals. {paired.LEGEND}")
+        print(f"95 % intervals in brackets. {paired.LEGEND}")
         return FINISHED
     prepare(config)
     if args.check:
@@ -118,7 +118,7 @@ def main() -> int:
     if adapter and data_of(adapter) not in ("", task.splits.fingerprint):
         screen.warn(
             f"these rows are not split as those of {adapter} were, or are others: it may have been trained on some of "
-            "these questions; restore data and settings of its run, unless you mean to measure it on other questions"
+            "these questions; restore data, settings and version of its run, unless you mean to measure it on others"
         )
     most = config.prompt_limit[1]
     held_out, which = chosen_rows(
@@ -330,7 +330,9 @@ def command_line() -> tuple[argparse.Namespace, Any, Path | None]:
 def check_rows(path: Path) -> None:
     """Raises ConfigError if `--output` names a file of anything but whole rows of evaluations: it gets more of them."""
     for line in read_lines(path) if path.is_file() else ():
-        if line.problem or not line.ends or (line.row is not None and not line.row.keys() >= ROW_KEYS):
+        if not line.ends:
+            raise ConfigError(f"--output {path}: line {line.number} has no end, so nothing is added: end or remove it")
+        if line.problem or (line.row is not None and not line.row.keys() >= ROW_KEYS):
             raise ConfigError(
                 f"--output {path}: line {line.number} is no row of an evaluation, which has "
                 f"{', '.join(sorted(ROW_KEYS))}, so nothing is appended: give a file of such rows, or a new one"

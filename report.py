@@ -9,7 +9,7 @@
 
 It reads config.yaml, metrics.jsonl, evaluations.jsonl, alarms.jsonl, generations.jsonl and, where they are,
 swaps.jsonl, scoreboard.json and machine.json; a run that is still going, or that was cut off, is shown up to
-there. Training never reads what is written here. A file that is no page is never replaced.
+there. Training never reads what is written here. --out replaces pages alone.
 
 Exit codes: 0 finished, 2 no run, or a file in the page's place, 74 disk.
 """

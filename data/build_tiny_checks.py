@@ -116,7 +116,7 @@ def worked(question: str, shown: str) -> str:
 
 
 def guess(rng: random.Random) -> str:
-    """As long, of what has no places and no sum."""
+    """Random numbers in the form of `worked`, for what has no places and no sum."""
     return f"{rng.randint(0, 55):02d} {rng.randint(2, 18):02d} {rng.randint(2, 18):02d}"
 
 

@@ -18,8 +18,8 @@ NAMES = {f"acc_attempt{number}": f"attempt {number}" for number in range(1, 10)}
 LEGEND = (
     "p is from the exact sign-flip test over questions (McNemar's, with one answer to each): how likely a difference "
     "at least this large would be if every question were as likely to change for the better as for the worse. "
-    "Intervals are Student's, approximate for few questions: it is a difference only where p < 0.05 and the interval "
-    "leaves out 0."
+    "Intervals are Student's, approximate for few questions: we call it a difference only where p < 0.05 and the "
+    "interval leaves out 0."
 )
 
 

@@ -172,8 +172,7 @@ def end_anyway(code: int) -> None:
 def run_script(main: Callable[[], int]) -> None:
     """Runs `main()` and ends the process with its exit code; for a UserError, prints only its message.
 
-    An out-of-memory error that is not yet a UserError is reported the same way. Call this before torch is imported, see
-    `let_threads_wait`.
+    Other out-of-memory errors are reported the same way. Call this before torch is imported, see `let_threads_wait`.
     """
     protect_output()
     let_threads_wait()

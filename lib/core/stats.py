@@ -93,8 +93,7 @@ def _totals(values: Sequence[float], groups: Sequence[Hashable]) -> tuple[list[f
 def effective_n(totals: Sequence[float], sizes: Sequence[int], most: int) -> float:
     """Returns the n at which a rate would vary as much as it does between clusters: n / design effect (Kish 1965).
 
-    It is at most `most`. Without any spread the correlation is unknown, and the cautious bound is returned: the number
-    of clusters.
+    It is at most `most`. Without any spread the correlation is unknown: the cautious bound is the number of clusters.
     """
     clusters, values = len(sizes), sum(sizes)
     rate = fsum(totals) / values if values else 0.0

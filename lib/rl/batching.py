@@ -26,8 +26,7 @@ class Span:
 class PackedSequence:
     """Token ids of one forward: a trunk, then branches that all continue the trunk and do not see each other.
 
-    A chat without alternatives is a trunk alone. The last token of an answer predicts nothing, and is left out where
-    nothing follows it.
+    A chat without alternatives is a trunk alone. An answer's last token is left out where nothing follows it.
     """
 
     ids: list[int]

@@ -338,8 +338,7 @@ def kl_sampled(credit: Credit, share: float, generator: torch.Generator, acceler
     """Drops most of the answers that have only a KL term, first answers with all that follows them.
 
     That is a first answer without an advantage or a teacher, in itself and in what follows it. It is kept with
-    probability `share` and weighted by its inverse (Horvitz and Thompson 1952), so that the expected gradient is
-    unchanged.
+    probability `share` and weighted by its inverse (Horvitz and Thompson 1952), so the expected gradient is as before.
     """
     branch = chains_of(credit.nodes).to(credit.tree.device)
     is_paid = sum_by(credit.has_signal.long(), branch) > 0

@@ -67,16 +67,20 @@ def columns_of(template: str, key: str = "prompts.user") -> list[str]:
 
 
 def question_columns(prompts: ChatPrompts | Prompts) -> tuple[list[str], Callable[[dict[str, Any]], str]]:
-    """Returns the columns that ask a row's question, and what reads the question from them.
+    """Returns the columns that ask a row's question, and a function that reads it, as SFT reads that of its `prompt`.
 
-    Whatever the words around them, so every script holds out the same rows. Raises ConfigError if there are none.
+    The words of prompts.user do not count, so that every script holds out the same rows.
     """
     if isinstance(prompts, ChatPrompts) and prompts.messages_field:
         alone = prompts.model_copy(update={"system": None})
         return [prompts.messages_field], lambda row: text_of(chat_of(row, alone))
-    if not (columns := sorted(set(columns_of(prompts.user)))):
-        raise ConfigError("prompts.user: names no column of the data, so every row would ask the same: write {column}")
-    return columns, lambda row: "\n".join(str(row[name]) for name in columns)
+    columns = sorted(set(columns_of(prompts.user)))
+
+    def question(row: dict[str, Any]) -> str:
+        filled(prompts.user, row, "prompts.user")  # raises where a row cannot fill it
+        return text_of([{"role": "user", "content": "\n".join(str(row[name]) for name in columns)}])
+
+    return columns, question
 
 
 def chat_of(row: dict[str, Any], prompts: ChatPrompts) -> list[dict[str, Any]]:

@@ -105,7 +105,10 @@ def load_task(config: TaskConfig, say: Callable[[str], None] = print) -> Task[Ta
 def load_data(config: ScoreConfig | SelfPlayConfig) -> tuple[Splits, Judge]:
     """Loads rows and judge. Raises ConfigError for every mistake that shows without a model."""
     dataset, prompts, compares = config.dataset, config.prompts, isinstance(config, ScoreConfig)
-    splits = load_splits(dataset, *question_columns(prompts))
+    columns, question = question_columns(prompts)
+    if not columns:
+        raise ConfigError("prompts.user: names no column of the data, so every row would ask the same: write {column}")
+    splits = load_splits(dataset, columns, question)
     judge, splits = judge_of_rows(config.reward, splits, dataset.target_field, compares)
     _check_templates(config, set(splits.train[0]))
     if isinstance(config, ScoreConfig) and config.prompts.feedback == "tests":

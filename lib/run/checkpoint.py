@@ -408,7 +408,8 @@ class Checkpoints:
         if manifest["dataset"] != self.dataset and not self.allow_change:
             raise ConfigError(
                 f"{path}: the training data has changed (fingerprint {manifest['dataset']} there, {self.dataset} now): "
-                f"restore the data, or accept the change with --allow-config-change"
+                "restore the data, or accept the change with --allow-config-change (earlier versions held out "
+                "other rows of a single split)"
             )
         before = manifest["inputs"]
         changed = [name for name in before.keys() & self.inputs.keys() if before[name] != self.inputs[name]]

@@ -50,8 +50,7 @@ def as_chat(row: dict[str, Any], where: str, system: str = "") -> Chat:
     Of the latter two, only the completion is trained. Text in `prompt` becomes a user message, text in `completion` an
     assistant message; other lists and objects may be given as JSON text. Other columns are ignored, except `tools`,
     `chat_template_kwargs`, and those by which a rollout marks its last answer as cut off: such an answer is not a turn,
-    so the row may have no turn. A `system` prompt is put before a chat that has none. Raises ConfigError for any other
-    row.
+    so the row may have no turn. A `system` prompt is put before a chat that has none. Raises ConfigError for others.
     """
     if row.get("messages"):
         messages, given = _from_json(listed(row["messages"]), list, f"'messages' of {where}") or [], 0
@@ -64,6 +63,12 @@ def as_chat(row: dict[str, Any], where: str, system: str = "") -> Chat:
             "and 'completion', with something in them: rename the columns or remove the row"
         )
     messages = [as_message(message, f"message {number} of {where}") for number, message in enumerate(messages, start=1)]
+    for number, role in enumerate((message["role"] for message in messages), start=1):
+        if role not in ROLES:
+            raise ConfigError(
+                f"dataset.name: message {number} of {where} has the role '{role}', expected one of {', '.join(ROLES)}"
+                f"{did_you_mean(role.lower(), ROLES, ': correct it')}"
+            )
     added = len(with_system(messages, system)) - len(messages)
     messages, given = with_system(messages, system), given + added
     turns = [index for index, message in enumerate(messages) if message["role"] == "assistant" and index >= given]
@@ -120,11 +125,6 @@ def as_message(message: object, where: str) -> dict[str, Any]:
     """
     if not isinstance(message, dict) or not isinstance(message.get("role"), str):
         raise ConfigError(f"dataset.name: {where} has no 'role', expected an object with 'role' and 'content': fix it")
-    if (role := message["role"]) not in ROLES:
-        raise ConfigError(
-            f"dataset.name: {where} has the role '{role}', expected system, user, assistant or tool"
-            f"{did_you_mean(role.lower(), ROLES, ': correct it')}"
-        )
     kept = {key: value for key, value in message.items() if value is not None and key != "tool_calls"}
     kept["content"] = _text(message.get("content"), where)
     if calls := _from_json(message.get("tool_calls"), list, f"calls of {where}"):

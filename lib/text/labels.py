@@ -127,8 +127,7 @@ class Labeller:
     def _turns(self, chat: Chat) -> list[tuple[str, int]]:
         """Returns, for each trained message, the text up to its end token and the index at which the turn starts.
 
-        Where that is refused, it tries again with the arguments of tool calls as JSON text. Raises the first
-        ConfigError.
+        Where that is refused, tries again with arguments of tool calls as JSON text. Raises the first ConfigError.
         """
         refusals = []
         for spelled in (list, _with_text):
@@ -233,8 +232,7 @@ class Labeller:
     def _end(self, turn: str) -> int | None:
         """Returns where the turn's end token ends.
 
-        Of the special tokens that close the turn it is the first that stops generation, else the last; None without
-        any.
+        Of special tokens that close the turn it is the first that stops generation, else the last; None without any.
         """
         rest, ends = turn.rstrip(), []
         while token := next((rest[-size:] for size in self._sizes if rest[-size:] in self._special), None):

@@ -55,8 +55,7 @@ def system_notes(chats: Iterable[list[dict[str, Any]]], system: str) -> list[str
 def switch_thinking(template_kwargs: dict[str, Any], enabled: bool, render: Callable[..., str]) -> None:
     """Sets a template's `enable_thinking`. Raises ConfigError where `render(enable_thinking=...)` does not obey it.
 
-    A template without such a switch cannot enable thinking; disabling is an error only where it always opens a think
-    block.
+    A template without such a switch cannot enable thinking; disabling it is an error where it opens a think block.
     """
     text = render(enable_thinking=True)
     thinks = text.rfind("<think>") > text.rfind("</think>")

@@ -20,11 +20,11 @@ from helpers import forks
 from helpers.faults import INVENTIONS, ON_REQUEST, SPOILINGS, faulty
 from helpers.judges import judge_by
 from helpers.server import held, notes, serve
-from helpers.tiny import SCORE, SELFPLAY, changed, write_task
+from helpers.tiny import SCORE, SELFPLAY, changed, sums, write_task
 
 import collect_rollouts
 from data.builders import write_rows
-from lib.core.config import CollectConfig, Collection, ScoreConfig, SelfPlayConfig, load
+from lib.core.config import CollectConfig, Collection, ScoreConfig, SelfPlayConfig, SFTDataset, load
 from lib.core.console import Screen
 from lib.core.errors import ConfigError
 from lib.core.stats import wilson
@@ -34,6 +34,8 @@ from lib.generators.reply_cache import key_of
 from lib.generators.selection import lines, rollouts, select
 from lib.rl.task import load_data
 from lib.run.runlog import encode, read_jsonl
+from lib.text.chats import question_of
+from lib.text.data import load_splits
 from lib.tools.loop import Episode
 
 ROOT = Path(__file__).parents[2]
@@ -772,6 +774,10 @@ def test_rows_that_training_holds_out_are_not_asked_about(tmp_path, monkeypatch)
         for kind, name in ((ScoreConfig, "tiny.yaml"), (SelfPlayConfig, "play.yaml"))
     ]
     assert len(held_out[0]) == 5 and held_out[0] == held_out[1]
+    sft = [{"prompt": row["question"], "completion": row["answer"]} for row in sums()]
+    write_rows(tmp_path / "sft.jsonl", sft)
+    chats = load_splits(SFTDataset(name="sft.jsonl", test_split_size=5), (), question_of).test
+    assert [row["prompt"] for row in chats] == held_out[0]
     config = CollectConfig(
         run_name="x", model={"name": str(tmp_path), "max_seq_length": 200},
         dataset={"name": "rows.jsonl", "test_split_size": 5}, prompts={"user": "How much is {question}?"},

@@ -210,7 +210,7 @@ def _explain(kind: type[BaseModel], tree: dict, problem: Mapping[str, Any]) -> t
     if problem["type"] in ("dict_type", "string_type") and str(value).startswith("{"):
         got += ": put text with braces in quotes"  # YAML has read it as a mapping, or could not
     elif problem["type"] == "model_type" and key in IN_SHORT and isinstance(value, str) and value:
-        got += f": write {key}: {{{IN_SHORT[key]}: {value}}}"
+        got += f": give {key}.{IN_SHORT[key]}={value}, or in YAML {key}: {{{IN_SHORT[key]}: {value}}}"
     message = problem["msg"].removeprefix("Value error, ").replace("Input should be", "should be")
     message = message.replace(r"String should match pattern '^\w[\w.-]*$'", f"expected {NAME_IN_WORDS}")
     return key, message[0].lower() + message[1:] + got, True

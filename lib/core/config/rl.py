@@ -51,7 +51,7 @@ class Dataset(Source):
     split: str | None = None  # if given, `test_split_size` rows drawn from it are held out; the others are for training
     target_field: Name = "answer"  # column of the right answers
     test_split_size: Count = 200
-    # number of held-out rows: drawn by a hash of the prompt (or family); if there is a test split, its first rows
+    # number of held-out rows: drawn by a hash of the question (or family); if there is a test split, its first rows
     family_field: Name | None = None  # a column; rows with the same value are never both held out and trained on
     max_train_rows: Count | None = None  # train on at most this many rows: the first ones that can be used
 
@@ -120,8 +120,7 @@ class TrainLoop(Section):
     keep_best: bool = True
     # true: also keep each stage's checkpoint with the best held-out accuracy, `stage<N>/best`; not where attempt 1 fell
     on_non_finite: Literal["stop", "skip"] = "stop"
-    # what happens if a loss or gradient is not finite. stop: the run ends; skip: the step is dropped, but the third one
-    # in a row ends the run
+    # if a loss or gradient is not finite. stop: the run ends; skip: the step is dropped, the third in a row ends it
     on_collapse: Literal["warn", "stop", "restore"] = "stop"
     # what happens on a collapse (see lib/rl/checks.py). warn: it is only reported; stop: the run ends (exit code 3);
     # restore: the run goes back to its best checkpoint, at half the learning rate

@@ -97,8 +97,7 @@ class ScoreTrain(TrainLoop):
     beta2: Weight = 0.1  # additional KL weight of attempt 1 in stage I
     beta1_in_stage1: bool = True  # true: beta1 applies in stage I too, as in the paper
     bonus_on: Literal["match", "reward"] = "match"
-    # what the bonus compares. match: whether each attempt is right, so that fixing the format earns no bonus; reward:
-    # the rewards
+    # what the bonus compares. match: whether attempts are right, so fixing the format earns no bonus; reward: rewards
     bonus_to: Literal["later", "both"] = "later"
     # which of two attempts earns the bonus. later: the one that has gained; both: the one before it too, which rewards
     # failing first and is there for experiments

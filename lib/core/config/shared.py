@@ -27,7 +27,7 @@ class ModelWeights(Section):
     name: Name  # Hugging Face Hub id or local folder
     revision: str | None = None  # branch, tag or commit on the Hub
     adapter: Name | None = None
-    # a saved LoRA to merge into the frozen base (lib/model/merging.py): a folder or the Hub's OWNER/NAME@REVISION
+    # a saved LoRA to merge into the frozen base (lib/model/merging.py): a folder, or OWNER/NAME@REVISION of the Hub
     load_in_4bit: bool = False  # true: QLoRA, through bitsandbytes
 
     @property

@@ -15,7 +15,7 @@ from lib.core.config import SFTConfig
 from lib.core.console import Screen
 from lib.core.errors import ConfigError
 from lib.rl.supervised import make_trainer
-from lib.text.chats import as_chat
+from lib.text.chats import ROLES, as_chat
 from lib.text.labels import UNTRAINED, Example, Labeller, Passage
 
 
@@ -361,11 +361,11 @@ def test_roles_of_common_templates_are_context(role):
         ({"messages": ["Hello"]}, "message 1 of row 1 has no 'role'"),
         (
             {"messages": [*TALK, {"role": "Assistant", "content": "A"}]},
-            f"message {len(TALK) + 1} of row 1 has the role 'Assistant', expected system, user, assistant or tool; did "
-            "you mean 'assistant'?",
+            f"message {len(TALK) + 1} of row 1 has the role 'Assistant', expected one of {', '.join(ROLES)}; did you "
+            "mean 'assistant'?",
         ),
-        ({"messages": [{"role": "sytem", "content": "A"}, *TALK]}, "'sytem', expected system, user, assistant or"),
-        ({"messages": [{"role": "bot", "content": "A"}]}, "the role 'bot', expected system, user, assistant or tool: "),
+        ({"messages": [{"role": "sytem", "content": "A"}, *TALK]}, "'sytem', expected one of system, user, assistant"),
+        ({"messages": [{"role": "bot", "content": "A"}]}, "function, functions: correct it"),
         ({"messages": [{"role": "assistant", "content": 3}]}, "'content' of message 1 of row 1 is a int"),
         ({"messages": [{"role": "assistant", "tool_calls": [{"name": "f"}]}]}, "has no function with a name"),
         (
