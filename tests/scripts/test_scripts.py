@@ -330,7 +330,7 @@ def test_evaluate_swaps_attempts(inside, tmp_path, capsys):
     assert (rows, greedy["n"], sampled["n"]) == ([4, 40], 36 - left_out, 3 * (36 - left_out))
     assert (sampled["when"], sampled["stage"], sampled["samples"]) == ("after_stage2", 2, 3)
     assert greedy["acc_attempt1"] == greedy["after"]["own"]["acc"] == greedy["after"]["other"]["acc"] == 1  # it says 8
-    shown = capsys.readouterr().out
+    shown = " ".join(capsys.readouterr().out.split())
     assert "by greedy decoding, n = " in shown and "after another's" in shown
     assert (
         f"from rows 4 to 39 (counted from 0) of what is held out without {left_out} that training chooses by" in shown

@@ -46,6 +46,8 @@ def test_a_script_ends_with_a_sentence_and_its_exit_code(fail, capsys):
 
 def test_a_model_that_does_not_fit_is_not_taken_for_one_that_is_missing(monkeypatch, tmp_path):
     monkeypatch.setattr(loading, "_load_plain", lambda config: too_much())
+    for name in ("config.json", "tokenizer.json"):
+        (tmp_path / name).touch()
     with pytest.raises(OutOfMemory, match=r"does not fit into memory .*; use a smaller model"):
         loading.load_base(Model(name=str(tmp_path), backend="plain"), "plain")
 
