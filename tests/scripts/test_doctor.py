@@ -160,7 +160,7 @@ def test_a_config_that_does_not_load_is_to_be_fixed(tmp_path, capsys, monkeypatc
     text = (ROOT / "configs/tiny_sums.yaml").read_text(encoding="utf-8")
     config.write_text(text)
     [found] = doctor.keys(config)
-    assert found.status == "ok" and found.found.startswith(f"{config} is a valid config of train.py; model and data: ")
+    assert found.status == "ok" and found.found.startswith(f"{config} reads as a config of train.py; model and data: ")
     config.write_text(f"{text}\nsede: 1\nbeta: 2\n")
     for check in ("python", "packages", "imports_and_devices", "memory", "disk", "sandbox", "hub"):
         monkeypatch.setattr(doctor, check, lambda: iter(()))

@@ -138,7 +138,7 @@ class Served:
 def task(tmp_path, monkeypatch):
     """A folder with a config and its data, sums of two numbers."""
     monkeypatch.chdir(tmp_path)
-    rows = [{"question": f"What is {7 * n} + {n + 3}?", "answer": str(8 * n + 3)} for n in range(ROWS + 1)]
+    rows = [{"question": f"What is {7 * n} + {n + 5}?", "answer": str(8 * n + 5)} for n in range(ROWS + 1)]
     write_rows(tmp_path / "data.jsonl", rows)
     (tmp_path / "task.yaml").write_text(yaml.safe_dump({"run_name": "sums", **CONFIG}))
     return tmp_path
