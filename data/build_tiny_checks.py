@@ -15,7 +15,7 @@ not trained: nothing can be repeated, and the model solves the question again.
 With `--judged 64000` (`pair` alone) as many chats ask "Right?" after an answer, half of them right, and teach the
 check: `93` to `93172=12` is `12 12 12 right`, its places in the line, its sum and the total; `37` is `24 10 12 wrong`.
 There the chat ends, so none shows a correction. The letters of the other chats are followed by a check that finds them
-wrong. With `--coin` every check ends by chance: as many tokens, and nothing about what is right.
+wrong. With `--coin` chance decides between `right` and `wrong` in the judged chats: as many tokens, and no judgement.
 
 `train.jsonl` and `test.jsonl` have questions to learn from. No question stands twice.
 """
@@ -110,7 +110,7 @@ def mistake(question: str, answer: str, rng: random.Random) -> str:
 
 
 def worked(question: str, shown: str) -> str:
-    """What a check of an answer to `pair` writes: its places in the line (0: not there), its sum, and the total."""
+    """A check of an answer to `pair`: its places in the line (0: not there), its sum, and the total."""
     line, total = question.split("=")
     return f"{''.join(str(line.find(digit) + 1) for digit in shown)} {sum(map(int, shown)):02d} {total}"
 
