@@ -6,6 +6,8 @@
 Giving the answer is a search over ten pairs, checking it one addition.
 `sort`, checking is a little easier: `3141592653` is `1123345569`. A check compares neighbors, and counts digits.
 `largest`, the same: `41 73 22 98 65 17` is `98`. Who checks has to compare it with all the others.
+`digit`, harder: `384615` is `2`, the last digit of its largest, its smallest and its first digit added up. Nothing in
+an answer can be checked: who checks solves the question again, and compares.
 
 `sft.jsonl` has right answers only: first `--lessons` chats of one answer, then `--chats` in which the user asks for a
 correction and the right answer stands again. So no chat shows a wrong answer, a check or a correction. They teach to
@@ -132,7 +134,13 @@ def largest(rng: random.Random, count: int = 6) -> Question:
     return " ".join(map(str, numbers)), str(max(numbers))
 
 
-TASKS = {"pair": pair, "sort": sort, "largest": largest}
+def digit(rng: random.Random, count: int = 6) -> Question:
+    """The last digit of the largest, the smallest and the first of six digits added up."""
+    digits = rng.choices(range(10), k=count)
+    return "".join(map(str, digits)), str((max(digits) + min(digits) + digits[0]) % 10)
+
+
+TASKS = {"pair": pair, "sort": sort, "largest": largest, "digit": digit}
 
 if __name__ == "__main__":
     main()
