@@ -34,7 +34,7 @@ class PageKind:
     headline: Callable[[list[dict]], str]  # the milestones as one sentence
     details: Callable[[list[dict]], str]  # what else they say, as sentences
     columns: Callable[[list[dict]], dict[str, tuple[str, str]]]  # of a table of evaluations: key, heading, colour
-    legend: Callable[[dict], str]  # of that table, by its last evaluation
+    legend: Callable[[list[dict]], str]  # of that table
     charts: dict[str, tuple[LineChart, ...]]
     is_staged: bool = True
 
@@ -223,9 +223,9 @@ def columns_of_play(rows: list[dict]) -> dict[str, tuple[str, str]]:
     return {key: look for key, look in looks.items() if any(is_number(row.get(key)) for row in rows)}
 
 
-def legend_of_play(row: dict) -> str:
-    """Explains what a game is, and how many there were."""
-    text = "pass@k: one of k answers at least is right."
+def legend_of_play(rows: list[dict]) -> str:
+    """Explains what a game is, and how many there were in the last evaluation."""
+    row, text = rows[-1], "pass@k: one of k answers at least is right."
     wins, losses = row.get("wins"), row.get("losses")
     if is_number(wins) and is_number(losses):
         text += f" Games won: of those that one side won, here {wins + losses} of {row.get('games', '?')}, by the "
@@ -252,13 +252,13 @@ def columns_of_attempts(rows: list[dict]) -> dict[str, tuple[str, str]]:
     return looks | {key: look for key, look in more.items() if any(is_number(row.get(key)) for row in rows)}
 
 
-def legend_of_attempts(row: dict) -> str:
-    """Explains the names of the columns."""
+def legend_of_attempts(rows: list[dict]) -> str:
+    """Explains the names of the columns; a greedy row may be the last one, and has not all of them."""
     text = "i→c: wrong at first, then right; c→i: right at first, then wrong; delta = i→c − c→i."
-    if is_number(row.get("revised_minus_fresh")):
+    if any(is_number(row.get("revised_minus_fresh")) for row in rows):
         text += " Revised: how often attempt 2 is right after a wrong attempt 1; fresh: how often another first "
         text += "attempt to the same question is."
-    if is_number(row.get("acc_check")):
+    if any(is_number(row.get("acc_check")) for row in rows):
         text += " Checks: how often the policy judges its own attempts as the judge does."
     return text
 

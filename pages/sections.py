@@ -51,14 +51,14 @@ def held_out(
     `is_free`: no format is declared, so that a text cannot lack it.
     """
     every = [row for _, rows in groups for row in rows]
-    columns, last = kind.columns(every), groups[-1][1][-1]
+    columns = kind.columns(every)
     lines = []
     for title, rows in groups:
         lines += [TableLine(title)] if title else []
         for row in rows:
             label = label_of({"label": f"step {row.get('global_step')}", **row}, every)
             lines.append(TableLine(label, [*(rate_cell(row, key) for key in columns), Cell(str(row.get("n", "")))]))
-    note = f"Exact match {samples_of(groups[-1][1])}; below each value its 95 % interval. {kind.legend(last)}"
+    note = f"Exact match {samples_of(groups[-1][1])}; below each value its 95 % interval. {kind.legend(every)}"
     heads = [*columns.values(), ("n", "muted")]
     if is_free:
         heads = [(name.replace("well-formed", "found"), look) for name, look in heads]

@@ -183,7 +183,7 @@ def test_a_fresh_draw_has_columns_where_it_was_measured(run):
     fresh = {"revised_after_wrong": 0.348, "fresh_after_wrong": 0.289, "revised_minus_fresh": 0.059,
              "revised_minus_fresh_ci95": [-0.021, 0.139]}  # fmt: skip
     rows = [json.loads(line) for line in (run / "evaluations.jsonl").read_text().splitlines()]
-    write(run, "evaluations", [*rows[:-1], rows[-1] | fresh])
+    write(run, "evaluations", [*rows[:-1], rows[-1] | fresh, rows[-1] | {"temperature": 0.0}])  # which has none
     page = page_of(run)
     assert {"revised", "fresh", "revised − fresh", "34.8 %", "28.9 %", "+5.9", "-2.1 +13.9"} <= set(page.text)
     assert "fresh: how often another first attempt to the same question is." in " ".join(page.text)
