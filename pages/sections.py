@@ -109,7 +109,7 @@ def one_after_another(runs: Sequence[RunFolder]) -> list[PageSection]:
         for row in [row for row in run.table[-2:] if moment(row) == moment(run.table[-1]) and row.get("success_at_k")]:
             name = f"{run.name}: " if len(runs) > 1 else ""
             lines.append(TableLine(f"{name}{label_of(row, run.table)}, {samples_of([row])}"))
-            for part in row["success_at_k"]:
+            for part in row["success_at_k"][1:]:  # one attempt of a chat is a first one
                 lines.append(TableLine(f"k = {part['k']}", [rate_cell(part, key) for key in columns]))
     note = (
         "How often one of k attempts is right: of k attempts in a chat, one after another, and of k first attempts, "
@@ -137,7 +137,7 @@ def swap_tables(named: Sequence[tuple[str, dict]]) -> list[PageSection]:
         label = label_of({"label": f"step {row.get('step')} of stage {row.get('stage')}", **row}, [row])
         lines = []
         for context, read in READ.items():
-            numbers = row["after"].get(context) or {}
+            numbers = (row["after"].get(context) or {}) | ({"minus_own": None} if context == "own" else {})
             cells = [*(rate_cell(numbers, key) for key in columns), Cell(str(numbers.get("n", "")))]
             lines.append(TableLine(f"after {read}", cells))
         # above the table and not within it, where so long a title would make a terminal's first column as wide

@@ -92,7 +92,8 @@ def test_a_run_that_stops_tells_of_it_everywhere(folder, capsys):
     assert all(row["gap"] >= 0 and 0 <= row["repeat_rate"] <= 1 for row in metrics)
     assert "stop when right (by an oracle)" in out and "attempts in a chat is right" in out
     printed(report, capsys, "outputs/tiny")
-    assert "One after another, or side by side" in Path("outputs/tiny/report.html").read_text()
+    page = Path("outputs/tiny/report.html").read_text()
+    assert "One after another, or side by side" in page and "k = 2" in page and "k = 1" not in page
     shown = printed(evaluate, capsys, "--config", "outputs/tiny/config.yaml", "--run", "outputs/tiny",
                    "--temperature", "1", "--majority", "--output", "results.jsonl")  # fmt: skip
     measured = rows_in("results.jsonl")
