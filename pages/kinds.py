@@ -129,10 +129,12 @@ IMITATION = (
 
 
 def corrects(rows: list[dict]) -> str:
-    """Whether a run corrects, how often the last attempt is right, and that attempt 1 is less often so, if it is."""
+    """Whether a run corrects, and if it did so before, how often the last attempt is right, and a loss of attempt 1."""
     now, last, first = rows[-1], attempts_of(rows[-1])[-1], rows[0].get("acc_attempt1")
     text = verdict(now, "delta", "It corrects itself", "It does not measurably correct itself",
                    "It spoils more than it corrects")  # fmt: skip
+    if len(rows) > 1 and verdict(rows[0], "delta") == verdict(now, "delta") == "above":
+        text += ", not measurably more than before training" if moved(rows, "delta") not in ("rose", "went") else ""
     text += f"{': a' if text else 'A'}ttempt {last} is right on {share(now[f'acc_attempt{last}'])} of the held-out "
     text += f"questions{before_training(rows, f'acc_attempt{last}')}."
     if is_number(first) and first > now["acc_attempt1"]:
@@ -145,23 +147,22 @@ def changes_in_words(rows: list[dict]) -> str:
     now = rows[-1]
     texts = [f"Attempt 1 is right on {share(now['acc_attempt1'])}{before_training(rows, 'acc_attempt1')}"]
     if verdict(now, "delta"):
-        texts.append(f"Wrong → right less right → wrong is {in_points(now, 'delta')}")
+        texts.append(f"Wrong → right less right → wrong is {in_points(now, 'delta')}{before_training(rows, 'delta')}")
         was = rows[-2].get("delta") if len(rows) > 2 else None
         texts[-1] += f"; {WHEN.get(rows[-2]['when'], 'before')} it was {share(was, '+')}" if is_number(was) else ""
     if is_number(now.get("repeat_rate")):
         start, rate = "It copies: it" if repeats_itself(now) else "It", in_brackets(now, "repeat_rate")
         texts.append(f"{start} repeats {rate} of its wrong answers{before_training(rows, 'repeat_rate')}")
-    key = "revised_minus_fresh"
-    if word := verdict(now, key, "better", "not measurably better or worse", "worse"):
-        texts.append(f"A revision is {word} than a fresh draw: {in_points(now, key)}")
+    if word := verdict(now, "revised_minus_fresh", "better", "not measurably better or worse", "worse"):
+        texts.append(f"A revision is {word} than a fresh draw: {in_points(now, 'revised_minus_fresh')}")
     return " ".join(f"{text}." for text in texts)
 
 
 def before_training(rows: list[dict], key: str) -> str:
-    """Returns a share before training as the end of a sentence; "" where it is unknown."""
+    """Returns a share, or delta, before training as the end of a sentence; "" where it is unknown."""
     note = ", which is no measurable difference" if moved(rows, key).startswith("did not") else ""
     known = len(rows) > 1 and is_number(rows[0].get(key))
-    return f"; before training it was {share(rows[0][key])}{note}" if known else ""
+    return f"; before training it was {share(rows[0][key], '+' if key == 'delta' else '')}{note}" if known else ""
 
 
 def verdict(row: dict, key: str, above: str = "above", level: str = "level", below: str = "below") -> str:

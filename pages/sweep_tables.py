@@ -116,8 +116,7 @@ def accuracy_at(result: dict, moment: str, temperature: float | None = None) -> 
 
 def last_values(result: dict) -> dict[str, float]:
     """Returns the main figures at the end of a run, by key."""
-    found = {key: value_of(result, Figure(key, "last")) for key in FIGURES}
-    return {key: value for key, value in found.items() if value is not None}
+    return {key: value for key in FIGURES if (value := value_of(result, Figure(key, "last"))) is not None}
 
 
 def figures_in_words(result: dict) -> str:

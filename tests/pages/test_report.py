@@ -142,7 +142,7 @@ def test_the_table_has_the_numbers_of_the_evaluations(run, capsys):
     assert "65.1 %" not in page.text  # evaluations in the middle of a stage are in the curves
     sentence = "It corrects itself: attempt 2 is right on 73.8 % of the held-out questions; before training it was 37.2"
     assert f"{sentence} %.".replace(" %", "\u00a0%") in page.text
-    assert "+7.4 points [+6.3 +8.6]; after stage I it was +15.2." in text
+    assert "+7.4 points [+6.3 +8.6]; before training it was -0.9; after stage I it was +15.2." in text
     assert "Exact match at temperature 1, n = 200 answers to 100 held-out questions; below each value" in text
     assert {"12s, 60 %", "6s, 30 %", "2s, 10 %"} <= set(page.text) and "other" not in page.text  # which takes no time
     shown = capsys.readouterr().out.splitlines()
@@ -214,6 +214,11 @@ def test_the_headline_claims_what_tests_on_pairs_support(run):
         "Attempt 1 fell from 50.0 % to 12.5 %."
     )
     assert "Attempt 1" not in lead((8, 8), (8, 15), 0.016)
+    assert lead((1, 9), (2, 11), 0.004) == (
+        "It corrects itself, not measurably more than before training: attempt 2 is right on 68.8 % of the held-out "
+        "questions; before training it was 56.2 %, which is no measurable difference."
+    )
+    assert "; before training it was +50.0, which is no measurable difference." in " ".join(page_of(run).text)
 
 
 def test_the_headline_says_whether_it_corrects_copies_or_draws_again(run, capsys):
@@ -223,8 +228,9 @@ def test_the_headline_says_whether_it_corrects_copies_or_draws_again(run, capsys
     write(run, "evaluations", [rows[0] | {"repeat_rate": 0.5}, *rows[1:-1], rows[-1] | numbers])
     expected = (
         "Attempt 1 is right on 66.4 %; before training it was 38.1 %. Wrong → right less right → wrong is +0.4 points "
-        "[-0.4 +1.2]; after stage I it was +15.2. It copies: it repeats 98.0 % [96.0 99.0] of its wrong answers; "
-        "before training it was 50.0 %. A revision is worse than a fresh draw: -18.2 points [-31.5 -4.9]."
+        "[-0.4 +1.2]; before training it was -0.9; after stage I it was +15.2. It copies: it repeats 98.0 % "
+        "[96.0 99.0] of its wrong answers; before training it was 50.0 %. A revision is worse than a fresh draw: -18.2 "
+        "points [-31.5 -4.9]."
     )
     text = " ".join(page_of(run).text).replace("\u00a0%", " %")
     assert expected in text and "It does not measurably correct itself: attempt 2 is right on 73.8 %" in text
