@@ -38,7 +38,7 @@ COMPARED = {Figure("parameters"): "parameters", Figure("accuracy_greedy_before")
 # of each variant less the first, in pairs
 PAIRED = ACCURACIES | {Figure(key, "last"): FIGURES[key][0] for key in ("acc_attempt1", "i_to_c", "c_to_i")}
 LEVEL = Figure("tokens_to_level")  # besides these, where a level is set
-SIGNED = ("gained", "delta")
+SIGNED = ("gained", "delta", "revised_minus_fresh")
 
 
 def moment_of(row: dict) -> str:
@@ -319,9 +319,8 @@ class SweepOutcome:
 def outcome_of(config: SweepConfig, results: Iterable[dict]) -> SweepOutcome:
     """Computes tables and verdicts; `results` holds at least one."""
     by_variant: dict[str, list[dict]] = {variant: [] for variant in config.variants}
-    level = config.level
     for row in results:
-        by_variant[row["variant"]].append(with_level(row, level))
+        by_variant[row["variant"]].append(with_level(row, config.level))
     by_variant = {variant: rows for variant, rows in by_variant.items() if rows}
     threads = {row["seed"]: row["threads"] for rows in by_variant.values() for row in rows}
     finished = {variant: [row for row in rows if not row["exit_code"]] for variant, rows in by_variant.items()}
@@ -329,9 +328,9 @@ def outcome_of(config: SweepConfig, results: Iterable[dict]) -> SweepOutcome:
     conditions = map(read_condition, config.require)
     verdicts = [check(condition, variant, rows) for condition in conditions for variant, rows in by_variant.items()]
     several = finished if len(finished) > 1 else {}
-    heads = ["n", *COMPARED.values(), f"tokens to {level}, median, and in how many"]
+    heads = ["n", *COMPARED.values(), f"tokens to {config.level}, median, and in how many"]
     lines = {
-        variant: [str(len(rows)), *compared_cells(rows), "–" if level is None else level_cell(rows)]
+        variant: [str(len(rows)), *compared_cells(rows), "–" if config.level is None else level_cell(rows)]
         for variant, rows in several.items()
     }
     first = next(iter(finished.values()))

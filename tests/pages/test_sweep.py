@@ -569,9 +569,11 @@ def test_two_first_attempts_are_a_figure_beside_the_second_attempt(folder):
     job.folder.mkdir(parents=True)
     chances = [{"k": 1, "pass": 0.5, "succ": 0.5}, {"k": 2, "pass": 0.625, "succ": 0.75}]
     row = {"when": "after_stage2", "step": 3, "acc_attempt1": 0.5, "acc_attempt2": 0.7, "success_at_k": chances}
+    row["revised_minus_fresh"] = 0.25
     (job.folder / "evaluations.jsonl").write_text(json.dumps(row) + "\n")
     result = {"seed": 0, "seconds": 1, "was_restarted": False, **read_run(job, config_of())}
-    assert "after stage II: pass@2" in [summary.label for summary in summaries([result])]
+    cells = {summary.label: summary.cells({0: 1}) for summary in summaries([result])}
+    assert cells["after stage II: pass@2"][1] == "0.625" and cells["after stage II: revised - fresh"][1] == "+0.250"
     assert value_of(result, Figure("pass_at_2", "after_stage2")) == 0.625
 
 
