@@ -35,8 +35,9 @@ class RunFolder:
 
     @property
     def name(self) -> str:
-        """Returns the name of the folder."""
-        return self.folder.resolve().name
+        """Returns the name of the folder, of a sweep's run with its variant and seed."""
+        folder = self.folder.resolve()
+        return "/".join(folder.parts[-3:]) if folder.parent.name.startswith("seed_") else folder.name
 
     @property
     def is_free(self) -> bool:

@@ -521,6 +521,9 @@ def test_several_runs_stand_side_by_side(run, capsys):
     assert "66.4 %" in page.text[first:second] and "40.1 %" in page.text[second:]
     differing = page.text[page.text.index("What differs") :]
     assert "seed" in differing and "model.name" not in differing
+    of_a_sweep = run.parent / "ten/seed_1/rl"  # as all of its runs are named
+    shutil.copytree(other, of_a_sweep)
+    assert read_run(of_a_sweep).name == "ten/seed_1/rl"
 
 
 def play_evaluation(when, number, acc, wins, losses, **more):
