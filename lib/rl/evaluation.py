@@ -8,7 +8,7 @@ All samples of a question, and all rows that ask it, are one cluster of every in
 first appearance. Comparisons of two evaluations pair their questions by it (pages/paired.py, lib/rl/watch.py).
 
 A revision is worth something only if it beats another first attempt, which costs as much: `revised_after_wrong` is the
-share of right revisions of wrong first attempts, `fresh_after_wrong` that of the other first attempts to the same
+share of wrong first attempts whose attempt 2 is right, `fresh_after_wrong` that of the other first attempts to the same
 questions. A row has both if answers are sampled.
 
 Any policy gains from an oracle that stops it in time: `acc_if_stopped` is the accuracy of the same samples if the first
@@ -195,13 +195,13 @@ def summarise(
 
 
 def _corrections(answers: Answers, per_question: dict[str, list[int]], temperature: float) -> dict:
-    """Compares the last of several attempts with the first one."""
+    """Compares the last of several attempts with the first one; one revision, attempt 2, with one fresh draw."""
     right = _right(answers)
     one, *_, two = right.values()
     row = difference("delta", one, two, answers.group)
     row |= rate("i_to_c", (1 - one) * two, answers.group) | rate("c_to_i", one * (1 - two), answers.group)
     row |= rate("acc_if_stopped", answers.match.any(axis=0).astype(float), answers.group)
-    row |= _fresh_draws(one, two, answers.group) if temperature else {}  # greedy first attempts are all the same
+    row |= _fresh_draws(one, right["acc_attempt2"], answers.group) if temperature else {}  # greedy ones are the same
     before, *_, after = (per_question[name] for name in right)
     row["mcnemar_p"] = stats.sign_flip_p([now - then for then, now in zip(before, after, strict=True)])
     row["answer_changed"] = float(answers.changed.mean())

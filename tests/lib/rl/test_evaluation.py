@@ -1,3 +1,4 @@
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -107,6 +108,12 @@ def test_a_revision_is_held_against_a_fresh_draw_by_hand():
     assert row["revised_minus_fresh_ci95"] == [-1, 1]
     for others in (summarise(answers(one, two, samples=3), 0.0), summarise(answers(one, two), 1.0)):
         assert not [key for key in others if "fresh" in key]  # greedy ones are all the same, and single ones alone
+    longer = answers(one, two, samples=3)
+    third = {name: np.vstack([getattr(longer, name), getattr(longer, name)[:1]])
+             for name in ("reward", "length", "truncated", "well_formed")}  # fmt: skip
+    longer = summarise(replace(longer, match=np.vstack([longer.match, np.ones((1, 12), dtype=bool)]), **third), 1.0)
+    assert longer["delta"] == pytest.approx(6 / 12)  # the third attempts are all right, at the price of another draw
+    assert longer["revised_after_wrong"] == row["revised_after_wrong"]
 
 
 @pytest.mark.parametrize("p", [0.2, 0.5, 0.9])
