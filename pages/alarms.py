@@ -53,8 +53,7 @@ def alert(run: RunFolder, rollouts: Rollouts, sections: Sequence[PageSection]) -
 
     `sections` has the charts, one of which may show what the alarm has seen.
     """
-    row = first_collapse(run)
-    if row is None:
+    if (row := first_collapse(run)) is None:
         return []
     found, (saw, cure) = evidence(0, run, row, rollouts), told(run, row)
     lines = [Paragraph(f"{headline(row)}: {run.place(row)}. {DONE.get(row.get('action'), '')}".rstrip(), "warning")]

@@ -575,6 +575,8 @@ def test_two_first_attempts_are_a_figure_beside_the_second_attempt(folder):
     cells = {summary.label: summary.cells({0: 1}) for summary in summaries([result])}
     assert cells["after stage II: pass@2"][1] == "0.625" and cells["after stage II: revised - fresh"][1] == "+0.250"
     assert value_of(result, Figure("pass_at_2", "after_stage2")) == 0.625
+    longer = result | {"evaluations": [row | {"acc_attempt3": 0.8}]}
+    assert [value_of(one, Figure("accuracy")) for one in (result, longer)] == [0.7, 0.8]  # of the last attempt
 
 
 @pytest.mark.parametrize(("link", "shown"), [("../stage1/step_4", True), ("step_4", True), ("step_6", False)])
