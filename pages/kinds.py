@@ -128,14 +128,13 @@ IMITATION = (
 )  # fmt: skip
 
 
-def corrects(rows: list[dict]) -> str:
-    """Whether a run corrects, and if it did so before, how often the last attempt is right, and a loss of attempt 1."""
+def improves(rows: list[dict]) -> str:
+    """Whether the last attempt beats attempt 1, and did before; how often it is right; and a loss of attempt 1."""
     now, last, first = rows[-1], attempts_of(rows[-1])[-1], rows[0].get("acc_attempt1")
-    text = verdict(now, "delta", "It corrects itself", "It does not measurably correct itself",
-                   "It spoils more than it corrects")  # fmt: skip
+    text = verdict(now, "delta", "beats attempt 1", "does not measurably beat attempt 1", "is worse than attempt 1")
     if len(rows) > 1 and verdict(rows[0], "delta") == verdict(now, "delta") == "above":
         text += ", not measurably more than before training" if moved(rows, "delta") not in ("rose", "went") else ""
-    text += f"{': a' if text else 'A'}ttempt {last} is right on {share(now[f'acc_attempt{last}'])} of the held-out "
+    text = f"Attempt {last} {text}{': it ' if text else ''}is right on {share(now[f'acc_attempt{last}'])} of the held-out "
     text += f"questions{before_training(rows, f'acc_attempt{last}')}."
     if is_number(first) and first > now["acc_attempt1"]:
         text += f" Attempt 1 {moved(rows, 'acc_attempt1')} from {share(first)} to {share(now['acc_attempt1'])}."
@@ -255,7 +254,8 @@ def columns_of_attempts(rows: list[dict]) -> dict[str, tuple[str, str]]:
 
 def legend_of_attempts(rows: list[dict]) -> str:
     """Explains the names of the columns; a greedy row may be the last one, and has not all of them."""
-    text = "i→c: wrong at first, then right; c→i: right at first, then wrong; delta = i→c − c→i."
+    text = "i→c: wrong at first, then right; c→i: right at first, then wrong; delta = i→c − c→i. An attempt 2 that "
+    text += "solves the question anew may win, too: evaluate.py --swap-attempts says whether it reads attempt 1."
     if any(is_number(row.get("revised_minus_fresh")) for row in rows):
         text += " Revised: how often attempt 2 is right after a wrong attempt 1; fresh: how often another first "
         text += "attempt to the same question is."
@@ -265,7 +265,7 @@ def legend_of_attempts(rows: list[dict]) -> str:
 
 
 SCORE = PageKind(
-    accuracies=("acc_attempt1", "acc_attempt2"), nothing="No evaluation of both attempts", headline=corrects,
+    accuracies=("acc_attempt1", "acc_attempt2"), nothing="No evaluation of both attempts", headline=improves,
     details=changes_in_words, columns=columns_of_attempts, legend=legend_of_attempts,
     charts={"Learning": HELD_OUT, "Training": TRAINING},
 )  # fmt: skip

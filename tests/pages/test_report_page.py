@@ -129,7 +129,7 @@ def test_the_first_screen_has_a_sentence_a_picture_and_a_corrected_answer(clean,
         opened(clean, page(run))
         clean.until("document.querySelector('canvas') && document.querySelector('.correction .new')")
         assert clean.run("document.querySelector('.lead').textContent.replaceAll('\\u00a0', ' ')") == (
-            "It corrects itself: attempt 2 is right on 75.0 % of the held-out questions; before training it was 50.0 %."
+            "Attempt 2 beats attempt 1: it is right on 75.0 % of the held-out questions; before training it was 50.0 %."
         )
         assert clean.run("document.querySelector('figure').ariaLabel") == "Accuracy on held-out questions"
         words = "[...document.querySelectorAll('.correction .text')].map((each) => each.textContent)"
