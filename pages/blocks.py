@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from lib.core.console import interval, share
 from lib.run.runlog import is_number
 
-DIFFERENCES = ("delta", "minus_own", "difference", "revised_minus_fresh", "gain")  # these may be below 0
+DIFFERENCES = ("delta", "minus_own", "minus_own_own_wrong", "difference", "revised_minus_fresh", "gain")  # may be < 0
 
 
 @dataclass(frozen=True)

@@ -134,8 +134,8 @@ def improves(rows: list[dict]) -> str:
     text = verdict(now, "delta", "beats attempt 1", "does not measurably beat attempt 1", "is worse than attempt 1")
     if len(rows) > 1 and verdict(rows[0], "delta") == verdict(now, "delta") == "above":
         text += ", not measurably more than before training" if moved(rows, "delta") not in ("rose", "went") else ""
-    text = f"Attempt {last} {text}{': it ' if text else ''}is right on {share(now[f'acc_attempt{last}'])} of the held-out "
-    text += f"questions{before_training(rows, f'acc_attempt{last}')}."
+    text = f"Attempt {last} {text}{': it ' if text else ''}is right on {share(now[f'acc_attempt{last}'])} of the "
+    text += f"held-out questions{before_training(rows, f'acc_attempt{last}')}."
     if is_number(first) and first > now["acc_attempt1"]:
         text += f" Attempt 1 {moved(rows, 'acc_attempt1')} from {share(first)} to {share(now['acc_attempt1'])}."
     return text

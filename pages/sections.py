@@ -128,8 +128,8 @@ def swap_tables(named: Sequence[tuple[str, dict]]) -> list[PageSection]:
     """Returns the section of rows of swaps.jsonl, with the beginning of the label of each; empty without rows."""
     columns = {
         "acc": ("attempt 2", "two"), "minus_own": ("minus own", "muted"),
-        "acc_own_wrong": ("own attempt 1 wrong", "muted"), "acc_own_right": ("own attempt 1 right", "muted"),
-        "repeats": ("repeats it", "muted"),
+        "acc_own_wrong": ("own attempt 1 wrong", "muted"), "minus_own_own_wrong": ("minus own, wrong", "muted"),
+        "acc_own_right": ("own attempt 1 right", "muted"), "repeats": ("repeats it", "muted"),
     }  # fmt: skip
     heads = [*columns.values(), ("n", "muted")]
     blocks: list[Paragraph | TextTable] = []
@@ -137,14 +137,14 @@ def swap_tables(named: Sequence[tuple[str, dict]]) -> list[PageSection]:
         label = label_of({"label": f"step {row.get('step')} of stage {row.get('stage')}", **row}, [row])
         lines = []
         for context, read in READ.items():
-            numbers = (row["after"].get(context) or {}) | ({"minus_own": None} if context == "own" else {})
-            cells = [*(rate_cell(numbers, key) for key in columns), Cell(str(numbers.get("n", "")))]
-            lines.append(TableLine(f"after {read}", cells))
+            numbers = row["after"].get(context) or {}
+            cells = [rate_cell({} if context == "own" and "minus" in key else numbers, key) for key in columns]
+            lines.append(TableLine(f"after {read}", [*cells, Cell(str(numbers.get("n", "")))]))
         # above the table and not within it, where so long a title would make a terminal's first column as wide
         blocks += [Paragraph(f"{name}{label}, {samples_of([row])}"), TextTable(heads, lines)]
     note = (
-        "How often attempt 2 is right after its own first attempt and after another question's; below, 95 % "
-        "intervals, differences in pairs. Repeats it: the answer is that of the first attempt that it has read."
+        "How often attempt 2 is right after its own and after another's attempt 1. If that serves as well where its "
+        "own is wrong, it solves anew. Below, 95 % intervals; differences in pairs. Repeats it: the same answer again."
     )
     return [PageSection("What attempt 2 makes of attempt 1", blocks, note)] if blocks else []
 

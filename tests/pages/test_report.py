@@ -290,7 +290,8 @@ def test_greedy_rows_stand_below_those_beside_them(run):
 
 def test_swapped_attempts_have_a_section(run, capsys):
     def found(temperature, acc):
-        numbers = {"n": 90, "acc": acc, "acc_ci95": [acc - 0.01, acc + 0.02], "minus_own": -0.25, "acc_own_wrong": None}
+        numbers = {"n": 90, "acc": acc, "acc_ci95": [acc - 0.01, acc + 0.02], "minus_own": -0.25, "acc_own_wrong": None,
+                   "minus_own_own_wrong": 0.125}  # fmt: skip
         row = {"when": "after_stage2", "stage": 2, "step": None, "n": 100, "prompts": 100, "temperature": temperature}
         return row | {"after": {"own": numbers, "other": numbers}}
 
@@ -299,9 +300,9 @@ def test_swapped_attempts_have_a_section(run, capsys):
     text = page_of(run).text
     assert "What attempt 2 makes of attempt 1" in text and "11.1 %" not in text  # the newest of its kind
     start = text.index("after its own")
-    assert text[start + 1 : start + 7] == ["22.2 %", "21.2 24.2", "–", "–", "–", "–"]  # not compared with itself
+    assert text[start + 1 : start + 7] == ["22.2 %", "21.2 24.2", "–", "–", "–", "–"]  # not less itself
     start = text.index("after another's")
-    assert text[start + 1 : start + 4] == ["22.2 %", "21.2 24.2", "-25.0"]
+    assert text[start + 1 : start + 6] == ["22.2 %", "21.2 24.2", "-25.0", "–", "+12.5"]
     assert any("after stage II, by greedy decoding, n = 100 answers to 100 held-out questions" in line for line in text)
     capsys.readouterr()
     call(report, run, "--text")
