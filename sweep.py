@@ -46,7 +46,7 @@ from lib.core.interrupts import Interrupts
 from lib.run.machine import HERE, commit, cpu, packages
 from lib.run.runlog import RunLog, read_jsonl
 from pages.sweep_page import page_of
-from pages.sweep_tables import SUMMARY_HEADS, SweepOutcome, figures_in_words, outcome_of
+from pages.sweep_tables import FIGURES, SUMMARY_HEADS, SweepOutcome, last_values, outcome_of
 
 SCRIPTS = {kind.__doc__: kind for kind in KINDS}
 MISSED = 1  # exit code
@@ -346,9 +346,10 @@ class Schedule:
             self._left = [other for other in self._left if job not in ancestors(other)]
         rows = [self._record(key) for key, jobs in self._runs.items() if job in jobs]
         if not code:
-            figures, seconds = "".join(figures_in_words(row) for row in rows if row), duration(self._jobs.seconds(job))
+            figures = [item for row in rows if row for item in last_values(row).items()]
+            told = "".join(f", {FIGURES[key][0]} {value:.3f}" for key, value in figures)
             count = f"{len(self._results)} of {len(self._runs)} runs"
-            self._screen.say(f"done  {job.name} after {seconds}{figures}; {count}")
+            self._screen.say(f"done  {job.name} after {duration(self._jobs.seconds(job))}{told}; {count}")
 
     def _record(self, key: Key) -> dict | None:
         """Writes the row of a run that is over and returns it; None if the run is not over or has its row already."""

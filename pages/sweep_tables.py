@@ -5,7 +5,7 @@ A result is a row of results.jsonl. Its moments are those of its evaluations: `p
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from statistics import fmean, median
 from typing import NamedTuple
@@ -35,8 +35,9 @@ ACCURACIES = {ACCURACY: "accuracy", Figure("accuracy_greedy"): "greedy",
 COMPARED = {Figure("parameters"): "parameters", Figure("accuracy_greedy_before"): "greedy, before", **ACCURACIES,
             Figure("gained"): "gained", Figure("delta", "last"): "delta",
             Figure("seconds_per_step"): "seconds per step"}  # fmt: skip
+LEADS = {Figure("lead", "last"): "last less best attempt 1", Figure("lead", "last", 0): "the same, greedy"}
 # of each variant less the first, in pairs
-PAIRED = ACCURACIES | {Figure(key, "last"): FIGURES[key][0] for key in ("acc_attempt1", "i_to_c", "c_to_i")}
+PAIRED = LEADS | ACCURACIES | {Figure(key, "last"): FIGURES[key][0] for key in ("acc_attempt1", "i_to_c", "c_to_i")}
 LEVEL = Figure("tokens_to_level")  # besides these, where a level is set
 SIGNED = ("gained", "delta", "revised_minus_fresh")
 
@@ -118,11 +119,6 @@ def accuracy_at(result: dict, moment: str, temperature: float | None = None) -> 
 def last_values(result: dict) -> dict[str, float]:
     """Returns the main figures at the end of a run, by key."""
     return {key: value for key in FIGURES if (value := value_of(result, Figure(key, "last"))) is not None}
-
-
-def figures_in_words(result: dict) -> str:
-    """Formats the main figures at the end of a run for a line of the screen, such as `, attempt 2 0.812`."""
-    return "".join(f", {FIGURES[key][0]} {value:.3f}" for key, value in last_values(result).items())
 
 
 def begun_alarms(result: dict) -> list[dict]:
@@ -210,11 +206,16 @@ def compared_cells(results: list[dict]) -> list[str]:
 def paired_cells(results: list[dict], baseline: list[dict]) -> list[str]:
     """Formats the cells of a variant under the names of PAIRED: its means less those of a baseline, seed by seed.
 
-    The one accuracy of runs that were trained without feedback is also that without feedback.
+    LEADS are what correcting is worth next to single-turn RL as the baseline: the last attempt less attempt 1, its own
+    or the baseline's, whichever is better. The one accuracy of runs trained without feedback is also that without it.
     """
     cells = []
     for figure in PAIRED:
         own, other = by_seed(figure, results), by_seed(figure, baseline)
+        if figure in LEADS:
+            own = by_seed(Figure("accuracy" if figure.temperature is None else "accuracy_greedy"), results)
+            one, two = (by_seed(replace(figure, key="acc_attempt1"), rows) for rows in (results, baseline))
+            other = {seed: max(one[seed], two[seed]) for seed in one if seed in two}
         if figure.key == "accuracy_without_feedback" and (own or other):
             own, other = own or by_seed(ACCURACY, results), other or by_seed(ACCURACY, baseline)
         gaps = [own[seed] - other[seed] for seed in own if seed in other]
