@@ -92,11 +92,10 @@ class GspoRun:
         self.session = session = Session(task, [stage], self.measure, **options)
         self.accelerator, self.progress, self.step = session.accelerator, session.progress, session.step
         self.steps, self.loss = stage.steps, policy_loss_of(train)
-        reads_reference = train.beta > 0 and train.kl != "k1_in_reward"
         turns = ("", *(f"turn{number}" for number in range(2, len(config.budgets) + 1)))
         self.distiller = Distiller(config, self.policy, task.prompts, task.judge) if config.distill else None
         self.objective = Objective(
-            self.loss, train.kl, reads_reference=reads_reference, turns=turns, correction=train.sampler_correction,
+            self.loss, train.kl, reads_reference=train.beta > 0, turns=turns, correction=train.sampler_correction,
             distiller=self.distiller,
         )  # fmt: skip
         self.scoreboard = Scoreboard()

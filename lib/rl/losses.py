@@ -238,10 +238,9 @@ def _numbers(
     ]  # fmt: skip
     by_teacher = importance * (credit.teacher_weight[answer] != 0)
     sums += [0 * gap.sum() if teacher_kl is None else (by_teacher * teacher_kl).sum(), by_teacher.sum()]
+    measured = importance * (0 if kl is None else kl), importance * (kl is not None)  # without a reference, no mean
     for number in range(1, len(objective.turns) + 1):
-        in_turn = turn == number
-        weights = importance[in_turn]
-        sums += [0 * weights.sum() if kl is None else (importance * kl)[in_turn].sum(), weights.sum()]
+        sums += [values[turn == number].sum() for values in measured]
     ratios: list[float] = []
     if objective.kind.ratio != "none":
         _, index = answer.unique(return_inverse=True)
