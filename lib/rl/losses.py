@@ -206,6 +206,8 @@ def loss_of(
     old = logp.detach() if old_logp is None else old_logp
     advantage, sampled = credit.advantage[answer], credit.sampled_logp[places]
     values, stopped = policy_loss(kind, logp, old, advantage, answer)
+    if values.shape != logp.shape:  # would be broadcast, and trained as another loss
+        raise ValueError(f"ratio '{kind.ratio}': got {[*values.shape]}, expected one value per token, {[*logp.shape]}")
     if settings := objective.correction:
         values = values * sampler_weights(settings.level, settings.cap, old, sampled, answer)
     if ref_logp is not None:

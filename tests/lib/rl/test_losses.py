@@ -400,6 +400,16 @@ def test_the_loss_of_a_micro_batch_by_hand():
     assert [row["kl_attempt1"], row["kl_attempt2"]] == pytest.approx([(k3[0] + k3[1]) / 2, k3[2]], rel=1e-5)
 
 
+@pytest.mark.parametrize("shape", [(3, 1), (), (1,)])
+def test_a_loss_that_is_not_one_value_per_token_is_refused(monkeypatch, shape):
+    """Each of these shapes would be broadcast: a column of 3 to 9 values."""
+    values = torch.zeros(shape), torch.zeros(3, dtype=torch.bool)
+    monkeypatch.setattr("lib.rl.losses.policy_loss", lambda *_: values)
+    policy, credit = Written(torch.zeros(3), torch.zeros(3)), credit_by_hand([1, 1, 1], [1.0] * 3, [1.0] * 3, [0.0] * 3)
+    with pytest.raises(ValueError, match=r"ratio 'token': got .*, expected one value per token, \[3\]"):
+        loss_of(policy, batch_of([0, 1, 2]), credit, Objective(POLICY_LOSSES["dapo"], "k3"))
+
+
 def test_any_split_of_the_tokens_adds_up():
     draw = torch.Generator().manual_seed(0)
     logp, ref_logp, advantage, weight = (torch.randn(10, generator=draw) for _ in range(4))
