@@ -114,17 +114,18 @@ class RewardFunction:
 
     def _judged(self, value: Any, index: int, text: str) -> Judged:
         if isinstance(value, Judged):
+            if value.match not in (None, True, False):
+                raise RewardError(f"reward '{self.name}' returned {value} for sample {index}: match must be a bool")
             return replace(value, components=self._components(value.components, index, text))
         return Judged(self._components(value, index, text))
 
     def _components(self, value: Any, index: int, text: str) -> dict[str, float]:
         parts = value if isinstance(value, Mapping) else {self.name: value}
         for name, part in parts.items():
-            where = f"for sample {index}" + (f", component '{name}'" if parts is value else "")
-            wrong = f"reward '{self.name}' returned {part!r} {where} ({text[:80]!r}): expected a finite number"
+            where = f"for sample {index}" + (f", component '{name}'" if parts is value else "") + f" ({text[:80]!r})"
             size: Any = abs(part) if isinstance(part, Real) else None
             if size is None or not size <= sys.float_info.max:  # NaN, and integers beyond the range of floats, too
-                raise RewardError(wrong)
+                raise RewardError(f"reward '{self.name}' returned {part!r} {where}: expected a finite number")
         return {name: float(part) for name, part in parts.items()}
 
 

@@ -340,8 +340,11 @@ class Judge:
     def _match(self, prediction: str, target: str) -> bool:
         if not (prediction.strip() and target.strip()):
             return False
-        with blamed_on(f"match '{self._matcher_name}'", f" for {prediction[:80]!r} and {target[:80]!r}"):
-            return bool(self._matcher(prediction, target))
+        whose, about = f"match '{self._matcher_name}'", f" for {prediction[:80]!r} and {target[:80]!r}"
+        with blamed_on(whose, about):
+            if (same := self._matcher(prediction, target)) not in (True, False):  # a likeness of 0.3 is not right
+                raise RewardError(f"{whose} returned {same!r}{about}: expected True or False")
+        return bool(same)
 
     def _read(self, text: str, index: int) -> tuple[str, str]:
         """Returns the answer in a prediction, and why the text is malformed; at least one of the two is blank."""
@@ -360,10 +363,7 @@ class Judge:
         with blamed_on(f"extractor '{name}'", f" for {whose} ({text[:80]!r})"):
             answer = extractor(text)
         if not isinstance(answer, str):
-            raise ConfigError(
-                f"extractor '{name}' returned {answer!r} for {whose} ({text[:80]!r}): "
-                "expected a string, '' when nothing is found"
-            )
+            raise RewardError(f"extractor '{name}' returned {answer!r} for {whose} ({text[:80]!r}): expected a string")
         return answer
 
 

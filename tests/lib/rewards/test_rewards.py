@@ -14,6 +14,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from time import perf_counter
 
+import numpy as np
 import pytest
 from helpers.judges import judge_by, rows
 from pydantic import ValidationError
@@ -727,8 +728,25 @@ def test_what_stands_beside_a_reward_may_raise_too(shelf, tmp_path, monkeypatch)
 def test_an_extractor_that_forgets_to_return_is_named(shelf):
     register_extractor("forgetful")(lambda text: None)
     register_reward("one")(lambda predictions: [1.0] * len(predictions))
-    with pytest.raises(ConfigError, match="extractor 'forgetful' returned None for sample 0"):
+    with pytest.raises(RewardError, match="extractor 'forgetful' returned None for sample 0"):
         judge_by("one", answer_extractor="forgetful")(["a"], rows("b"))
+
+
+@pytest.mark.parametrize("verdict", [0.3, None, "no", float("nan")])
+def test_an_equality_that_says_neither_true_nor_false_is_named(shelf, verdict):
+    register_matcher("alike")(lambda prediction, target: verdict)
+    with pytest.raises(RewardError, match=f"match 'alike' returned {verdict!r} for .*: expected True or False"):
+        judge_by("exact_match", match="alike")
+    if verdict is not None:
+        register_reward("one")(lambda predictions: [Judged({"a": 1.0}, match=verdict) for _ in predictions])
+        with pytest.raises(RewardError, match="for sample 0: match must be a bool"):
+            judge_by("one")(["a"], rows("a"))
+
+
+def test_numpy_may_say_what_is_equal(shelf):
+    register_matcher("alike")(lambda prediction, target: np.bool_(prediction == target))
+    verdicts = judge_by("exact_match", match="alike")(["a", "b"], rows("a", "a"))
+    assert [verdict.match for verdict in verdicts] == [True, False]
 
 
 def test_lists_of_different_length_are_a_bug_of_the_caller():
