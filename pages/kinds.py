@@ -110,7 +110,7 @@ PLAY_TRAINING = (
               {"clipped_low": ("below", "bad"), "clipped_high": ("above", "good")}, floor=0, percent=True),
     LineChart("Distance of an update", "Mean log ratio of an answer's tokens, new over old policy: percentiles.",
               {"log_ratio_p5": ("5 %", "bad"), "log_ratio_p95": ("95 %", "good")}),
-    LineChart("Entropy", "In nats per token.", {"entropy": ("entropy", "two")}, floor=0),
+    LineChart("Entropy", "In nats per trained token.", {"entropy": ("entropy", "two")}, floor=0),
     LineChart("Distance from the base model", "KL in nats per token, logarithmic.", {"kl": ("kl", "two")}, log=True),
     LineChart("Length", "Tokens per answer, the end token included.",
               {"length": ("answer", "two"), "thinking_tokens": ("thinking", "one")}, floor=0),
