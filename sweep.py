@@ -23,6 +23,8 @@ if __name__ == "__main__":
     end_at_ctrl_c()  # the imports below take a second
 
 import argparse
+import hashlib
+import json
 import os
 import re
 import shlex
@@ -32,9 +34,12 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any
+
+import yaml
 
 import reward_function  # noqa: F401  registers rewards and extractors, for the check of the stages' configs
 from judge.pool import cores
@@ -79,6 +84,13 @@ class Job:
         """Returns the command to start, with this Python in front of scripts."""
         name, *words = self.command
         return [sys.executable, str(program(name)), *words] if name.endswith(".py") else list(self.command)
+
+    @property
+    def settings(self) -> str:
+        """Returns a hash of the values in the command's config, in which comments do not count."""
+        files = [Path(word) for option, word in pairwise(self.command) if option == "--config"]
+        values = [yaml.safe_load(file.read_bytes()) for file in files if file.suffix == ".yaml" and file.is_file()]
+        return hashlib.sha256(json.dumps(values, default=str).encode()).hexdigest()[:16]
 
 
 Key = tuple[str, int]  # variant, seed
@@ -305,7 +317,8 @@ class Schedule:
         self._jobs = JobLog(log)
         self._results = {key: row for key, row in read_results(config, runs).items() if not row["exit_code"]}
         missing = {key: jobs for key, jobs in runs.items() if key not in self._results}
-        self._left = [job for job in distinct(missing) if not self._jobs.is_done(job)]
+        done = {job for job in distinct(runs) if self._jobs.is_done(job)}  # also of runs whose rows are there
+        self._left = [job for job in distinct(missing) if job not in done]
         for key in runs:  # the sweep may have been killed between the end of a run and its row
             self._record(key)
         screen.say(
@@ -380,12 +393,13 @@ class JobLog:
         self._log = log
         self._starts: Counter[str] = Counter()
         self._ends: dict[str, dict] = {}
+        self._settings: dict[str, str | None] = {}
         for row in read_jsonl(log.directory / "jobs.jsonl")[0]:
             self._take_in(row)
 
     def begun(self, job: Job) -> None:
         """Writes the row of a job that begins."""
-        self._write({"job": job.name, "event": "begun"})
+        self._write({"job": job.name, "event": "begun", "settings": job.settings})
 
     def ended(self, job: Job, code: int, seconds: float) -> None:
         """Writes the row of a job that has ended."""
@@ -394,7 +408,7 @@ class JobLog:
                      "has_folder": job.folder.exists()})  # fmt: skip
 
     def is_done(self, job: Job) -> bool:
-        """True if a job succeeded and its folder still exists. Raises ConfigError if another command made it."""
+        """True if a job succeeded and its folder still exists. Raises ConfigError if another command or config did."""
         end = self._ends.get(job.name)
         if end is None or end["exit_code"] or (end.get("has_folder") and not job.folder.exists()):
             return False
@@ -402,6 +416,11 @@ class JobLog:
             raise ConfigError(
                 f"{job.folder}: was made by {_in_words(end['command'], end['threads'])}, not by "
                 f"{_in_words(job.command, job.threads)}: choose another run_name=..., or undo the change"
+            )
+        if self._settings[job.name] not in (None, job.settings):  # None: begun by an earlier version
+            raise ConfigError(
+                f"{job.folder}: was made when the config of {_in_words(job.command, job.threads)} had other values: "
+                "choose another run_name=..., or undo the change"
             )
         return True
 
@@ -421,6 +440,7 @@ class JobLog:
     def _take_in(self, row: dict) -> None:
         if row["event"] == "begun":
             self._starts[row["job"]] += 1
+            self._settings[row["job"]] = row.get("settings")
             self._ends.pop(row["job"], None)
         else:
             self._ends[row["job"]] = row

@@ -29,6 +29,7 @@ import argparse, json, os, pathlib, signal, subprocess, sys, time
 options = argparse.ArgumentParser()
 options.add_argument("out", type=pathlib.Path)
 options.add_argument("--seed", type=int, default=0)
+options.add_argument("--config", help="is not read")
 options.add_argument("--gain", type=float, default=0.5)
 options.add_argument("--steps", type=int, default=0, help="tenths of a second")
 options.add_argument("--fails", type=int, default=-1, help="this seed")
@@ -448,6 +449,17 @@ def test_a_sweep_from_beginning_to_end(folder):
     assert run("variants={much: []}", "require=[]")[0] == 0
     assert run("variants={much: [--gain, '0.1']}")[0] == 2  # the results there are of another command
     assert len(starts()) == 3 + 6
+
+
+def test_seeds_with_another_config_do_not_join_a_sweep(folder):
+    Path("task.yaml").write_text("learning_rate: 0.003")
+    stages = {"last": "run.py {dir} --seed {seed} --config task.yaml"}
+    assert run(stages=stages, variants={"much": []}, require=[])[0] == 0
+    Path("task.yaml").write_text("learning_rate: 0.003  # a comment changes nothing")
+    assert run(stages=stages, variants={"much": []}, require=[], seeds=4)[0] == 0 and len(starts()) == 4
+    Path("task.yaml").write_text("learning_rate: 0.03")
+    code, output = run(stages=stages, variants={"much": []}, require=[], seeds=5)
+    assert code == 2 and "had other values: choose another run_name" in output and len(starts()) == 4
 
 
 def test_threads_fill_the_cores_and_no_more(folder, monkeypatch):
