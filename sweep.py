@@ -417,7 +417,7 @@ class JobLog:
                 f"{job.folder}: was made by {_in_words(end['command'], end['threads'])}, not by "
                 f"{_in_words(job.command, job.threads)}: choose another run_name=..., or undo the change"
             )
-        if self._settings[job.name] not in (None, job.settings):  # None: begun by an earlier version
+        if self._settings.get(job.name) not in (None, job.settings):  # None: begun by an earlier version
             raise ConfigError(
                 f"{job.folder}: was made when the config of {_in_words(job.command, job.threads)} had other values: "
                 "choose another run_name=..., or undo the change"
