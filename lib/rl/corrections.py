@@ -47,8 +47,8 @@ class CorrectionPrompts(Renderer):
             raise ConfigError(
                 f"generation.max_prompt_length_attempt2 = {limits.max_prompt_length_attempt2} leaves no room for "
                 f"attempt 1 next to a first prompt of {limits.max_prompt_length_attempt1} and an instruction of "
-                f"{self.longest_retry} tokens: raise it to at least "
-                f"{limits.max_prompt_length_attempt2 - room + limits.max_new_tokens_attempt1}"
+                f"{self.longest_retry} tokens{', prompts.feedback_tokens included' if self.feedback else ''}: raise it "
+                f"to at least {limits.max_prompt_length_attempt2 - room + limits.max_new_tokens_attempt1}"
             )
 
     def prompt(self, row: dict[str, Any], number: int = 0, choice: Choice = NOT_DRAWN) -> Prompt:

@@ -187,6 +187,8 @@ def test_the_note_tells_what_the_template_alone_would_have_dropped():
 def test_two_prompts_that_can_not_work_are_refused_at_once():
     with pytest.raises(ConfigError, match="leaves no room for attempt 1"):
         prompts_of(limits=LIMITS.model_copy(update={"max_prompt_length_attempt2": 100}))
+    with pytest.raises(ConfigError, match=r"an instruction of \d+ tokens, prompts.feedback_tokens included: raise it"):
+        prompts_of(feedback="verdict", limits=LIMITS.model_copy(update={"max_prompt_length_attempt2": 100}))
     forgets = "{{ messages[0].content }}{{ messages[-1].content }}"
     with pytest.raises(ConfigError, match="drops earlier assistant turns"):
         prompts_of(forgets)
