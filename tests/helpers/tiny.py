@@ -6,6 +6,7 @@ A run of such a config takes a second. `changed` gives a test other values.
 import contextlib
 import itertools
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
 from copy import deepcopy
@@ -26,6 +27,13 @@ from lib.rl.score import ScoreRun
 from lib.rl.task import load_task
 
 FILE = "tiny.yaml"
+TABLE = (
+    (Path(__file__).parents[2] / "docs/reading.md").read_text().partition("### The metrics")[2].partition("\n\n`")[0]
+)
+COLUMN = "".join(line.split("|")[1] for line in TABLE.splitlines() if line.startswith("|"))
+KEYS = [re.sub("<.*>", ".+", key) for key in re.findall("`(.+?)`", COLUMN)]
+PLACE = ["schema", "time", "stage", "step", "steps", "global_step"]  # when a row was written
+METRIC = re.compile(f"({'|'.join(KEYS)})(_(attempt|check|reflection|turn)[0-9]+)?|{'|'.join(PLACE)}")
 numbers = itertools.count()
 
 
@@ -129,7 +137,12 @@ def rows_in(path: str | Path) -> list[dict]:
 
 
 def logged(stream: str, run_name: str = "tiny") -> list[dict]:
-    return rows_in(f"outputs/{run_name}/{stream}.jsonl")
+    """The rows of a file of a run; docs/reading.md must explain each key of metrics.jsonl."""
+    rows = rows_in(f"outputs/{run_name}/{stream}.jsonl")
+    if stream == "metrics":
+        lacking = {key for row in rows for key in row if not METRIC.fullmatch(key)}
+        assert not lacking, f"docs/reading.md, The metrics, has no {sorted(lacking)}"
+    return rows
 
 
 # -- scripts and runs
