@@ -88,8 +88,7 @@ class Job:
     @property
     def settings(self) -> str:
         """Returns a hash of the values in the command's config, in which comments do not count."""
-        files = [Path(word) for option, word in pairwise(self.command) if option == "--config"]
-        values = [yaml.safe_load(file.read_bytes()) for file in files if file.suffix == ".yaml" and file.is_file()]
+        values = [values_in(file) for file in config_files(self.command) if file.is_file()]
         return hashlib.sha256(json.dumps(values, default=str).encode()).hexdigest()[:16]
 
 
@@ -147,11 +146,27 @@ def check_stages(config: SweepConfig) -> None:
 def run_dir_of(job: Job) -> Path | None:
     """Returns the folder that a training script writes into; None for other programs."""
     name, *words = job.command
-    kind = SCRIPTS.get(Path(name).name)
-    if kind is None or "--config" not in words[:-1]:
+    kind, files = SCRIPTS.get(Path(name).name), config_files(words)
+    if kind is None or not files:
         return None
-    path = Path(words[words.index("--config") + 1])
-    return load(kind, path, [word for word in words if "=" in word and not word.startswith("-")]).run_dir
+    return load(kind, files[-1], [word for word in words if "=" in word and not word.startswith("-")]).run_dir
+
+
+def config_files(words: Sequence[str]) -> list[Path]:
+    """Lists the configs that a command names, as `--config FILE` or `--config=FILE`."""
+    parts = [part for word in words for part in (word.split("=", 1) if word.startswith("--config=") else [word])]
+    return [Path(file) for option, file in pairwise(parts) if option == "--config"]
+
+
+def values_in(file: Path) -> Any:
+    """Returns the values in a config; the whole text where YAML or JSON does not hold them, as with other programs."""
+    text = file.read_bytes()
+    try:
+        values = yaml.safe_load(text)
+        json.dumps(values, default=str)  # refuses some keys, such as dates
+    except (yaml.YAMLError, TypeError, ValueError):
+        return text
+    return values
 
 
 def mistakes_of_copies(config: SweepConfig, runs: Runs) -> list[str]:

@@ -256,8 +256,9 @@ SCRIPTS = [("train", "sums"), ("sft_train", "sums_base"), ("rl_train_gspo_selfpl
 def test_training_without_a_folder_per_run_is_refused(folder, script, config):
     command = f"{script}.py --config {ROOT}/configs/tiny_{config}.yaml seed={{seed}} --resume"
     hint = "add {run} to the command, as in --resume {run}"
-    last = refusal(stages={"last": f"{command} run_name=r{{seed}}"}, variants={"a": []})
-    assert last == f"stages: last: writes into outputs/r0, expected the sweep's own folder for each run: {hint}"
+    for words in (command, command.replace("--config ", "--config=")):
+        last = refusal(stages={"last": f"{words} run_name=r{{seed}}"}, variants={"a": []})
+        assert last == f"stages: last: writes into outputs/r0, expected the sweep's own folder for each run: {hint}"
     for stages in (
         {"first": f"{command} {{run}}", "last": "run.py {dir}"},
         {"first": f"{command} output_dir={{dir}} run_name=base", "last": "run.py {first}/base/final"},
@@ -460,6 +461,17 @@ def test_seeds_with_another_config_do_not_join_a_sweep(folder):
     Path("task.yaml").write_text("learning_rate: 0.03")
     code, output = run(stages=stages, variants={"much": []}, require=[], seeds=5)
     assert code == 2 and "had other values: choose another run_name" in output and len(starts()) == 4
+
+
+@pytest.mark.parametrize("name", ["task.yaml", "task.yml", "task.toml"])
+@pytest.mark.parametrize("text", ["a: !env {}", "a: {}\n---\nb: 1", "2026-01-01: {}", "a: \xff{}", "a = {}"])
+def test_configs_of_other_programs_may_hold_anything(folder, name, text):
+    def settings(value, *words):
+        Path(name).write_bytes(text.format(value).encode("latin-1"))
+        return sweep.Job("last", 1, 1, Path("last"), ("run.py", *words), None).settings
+
+    split, joined = ("--config", name), (f"--config={name}",)
+    assert settings(1, *split) == settings(1, *joined) != settings(2, *split)
 
 
 def test_threads_fill_the_cores_and_no_more(folder, monkeypatch):
