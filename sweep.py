@@ -375,9 +375,9 @@ class Schedule:
         rows = [self._record(key) for key, jobs in self._runs.items() if job in jobs]
         if not code:
             figures = [item for row in rows if row for item in last_values(row).items()]
-            told = "".join(f", {FIGURES[key][0]} {value:.3f}" for key, value in figures)
+            end = "".join(f", {FIGURES[key][0]} {value:.3f}" for key, value in figures)
             count = f"{len(self._results)} of {len(self._runs)} runs"
-            self._screen.say(f"done  {job.name} after {duration(self._jobs.seconds(job))}{told}; {count}")
+            self._screen.say(f"done  {job.name} after {duration(self._jobs.seconds(job))}{end}; {count}")
 
     def _record(self, key: Key) -> dict | None:
         """Writes the row of a run that is over and returns it; None if the run is not over or has its row already."""
