@@ -177,7 +177,7 @@ class Judge:
             self._read(text, index) if is_finished or self._accepts_cut else ("", CUT)
             for index, (text, is_finished) in enumerate(zip(texts, finished, strict=True))
         ]
-        answers = [answer for answer, _ in read]
+        answers, problems = ([part[place] for part in read] for place in (0, 1))
         golds = [text_of(self._target_of(row)) for row in rows]
         gold_answers = [self._target_answer(gold, index) for index, gold in enumerate(golds)]
         lists: dict[str, Any] = columns | {
@@ -185,7 +185,7 @@ class Judge:
             "completions": texts,
             "targets": golds,
             "rows": [dict(row) for row in rows],
-            "well_formed": [not malformed for _, malformed in read],
+            "well_formed": [not problem for problem in problems],
             "prediction_answers": answers,
             "target_answers": gold_answers,
             "match": self._match,
@@ -196,7 +196,7 @@ class Judge:
         if any("right" in reward.named for reward in self._rewards):
             lists["right"] = same = [self._match(*pair) for pair in zip(answers, gold_answers, strict=True)]
         judgements = zip(*(reward(lists, columns, texts) for reward in self._rewards), strict=True)
-        return [self._score(*case) for case in zip(judgements, read, gold_answers, same, strict=True)]
+        return [self._score(*case) for case in zip(judgements, answers, problems, gold_answers, same, strict=True)]
 
     def answer_of(self, row: Mapping[str, Any]) -> str:
         """Returns the right answer of a row, as extracted for comparison."""
@@ -313,9 +313,8 @@ class Judge:
             if reward.options:
                 reward(nothing, {}, [])
 
-    def _score(self, judged: Sequence[Judged], read: tuple[str, str], gold: str, same: bool | None) -> Verdict:
+    def _score(self, judged: Sequence[Judged], answer: str, malformed: str, gold: str, same: bool | None) -> Verdict:
         """Combines what all rewards returned for a prediction into one verdict."""
-        answer, malformed = read
         refusals = [judgement.malformed for judgement in judged if judgement.malformed is not None]
         may_overrule = len(judged) == 1 and malformed != CUT  # of several rewards, any refusal counts
         if refusals:
