@@ -34,6 +34,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -88,7 +89,7 @@ class Job:
     @property
     def settings(self) -> str:
         """Returns a hash of the values in the command's config, in which comments do not count."""
-        values = [values_in(file) for file in config_files(self.command) if file.is_file()]
+        values = [values_in(file.read_bytes()) for file in config_files(self.command) if file.is_file()]
         return hashlib.sha256(json.dumps(values, default=str).encode()).hexdigest()[:16]
 
 
@@ -158,9 +159,9 @@ def config_files(words: Sequence[str]) -> list[Path]:
     return [Path(file) for option, file in pairwise(parts) if option == "--config"]
 
 
-def values_in(file: Path) -> Any:
+@cache  # jobs share configs, and each is looked at again when a job ends
+def values_in(text: bytes) -> Any:
     """Returns the values in a config; the whole text where YAML or JSON does not hold them, as with other programs."""
-    text = file.read_bytes()
     try:
         values = yaml.safe_load(text)
         json.dumps(values, default=str)  # refuses some keys, such as dates

@@ -46,10 +46,8 @@ def page_of(config: SweepConfig, outcome: SweepOutcome) -> str:
         sections.append(PageSection("Side by side", [of_variants(outcome.compared)], note))
     if outcome.paired.lines:
         note = "Means of the differences, paired by seed, with Student's intervals, 95 %. A variant trained without "
-        note += (
-            "feedback has one accuracy, which also counts as that without feedback. Last less best attempt 1: its last "
-        )
-        note += f"attempt less its own attempt 1 or that of {baseline}, whichever is better in a seed."
+        note += "feedback has one accuracy, which also counts as that without feedback. Last less best attempt 1: the "
+        note += f"last attempt less attempt 1, its own or that of {baseline}, whichever is better in a seed."
         sections.append(PageSection(f"Difference from {baseline}", [of_variants(outcome.paired)], note))
     charts = curves(outcome.results)
     if charts:

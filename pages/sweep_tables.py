@@ -111,9 +111,8 @@ def with_level(result: dict, level: float | None) -> dict:
 
 def accuracy_at(result: dict, moment: str, temperature: float | None = None) -> float | None:
     """Returns the accuracy of the last attempt at a moment, None where it was not measured."""
-    keys = [*(f"acc_attempt{number}" for number in range(9, 1, -1)), "acc"]
-    found = (value_of(result, Figure(key, moment, temperature)) for key in keys)
-    return next((value for value in found if value is not None), None)
+    last = max((number for row in result["evaluations"] for number in attempts_of(row)), default=0)
+    return value_of(result, Figure(f"acc_attempt{last}" if last > 1 else "acc", moment, temperature))
 
 
 def last_values(result: dict) -> dict[str, float]:
